@@ -1,0 +1,52 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The two variables pin the build backend too: older pip reads the first in build environments, newer pip the second.
+PIP_INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
+SETUP := $(VENV)/.installed-dev
+BENCH_SETUP := $(VENV)/.installed-bench
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test lint format bench clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(SETUP) ## build .venv with everything needed to develop and test
+
+test: lint ## check style and types, then run every test
+	@echo "pytest: running the tests"
+	@$(BIN)/pytest
+
+lint: $(SETUP) ## check style and types
+	@echo "ruff: checking style"
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@echo "mypy: checking types"
+	@$(BIN)/mypy
+
+format: $(SETUP) ## rewrite the code in the project's style
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+bench: $(BENCH_SETUP) ## measure speed, ours beside peers
+	@$(BIN)/souls bench
+
+clean: ## remove .venv, caches and build results
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(SETUP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed, $(PYTHON) is not; try: make setup PYTHON=python3.11" >&2; exit 1; }
+	@echo "setup: creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "setup: installing soulsgym and its development tools into $(VENV) (about a minute the first time)"
+	@$(PIP_INSTALL) -e '.[dev]'
+	@touch $@
+
+$(BENCH_SETUP): $(SETUP)
+	@echo "setup: installing the peers that the benchmark compares with (about 300 MB to download)"
+	@$(PIP_INSTALL) -e '.[bench]'
+	@touch $@

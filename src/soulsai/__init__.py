@@ -1,0 +1,1 @@
+"""Train agents that win the boss fights of soulsgym."""

@@ -1,0 +1,1 @@
+"""The `souls` command: one module per verb."""

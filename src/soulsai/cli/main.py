@@ -1,0 +1,44 @@
+"""Entry point of the `souls` command."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+try:
+    import typer
+except ModuleNotFoundError:
+    sys.exit("souls: the command line is not installed; run: pip install 'soulsgym[cli]'")
+
+app = typer.Typer(name="souls", no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+def show_version(requested: bool) -> None:
+    if requested:
+        from importlib.metadata import version
+
+        typer.echo(f"souls {version('soulsgym')}")
+        raise typer.Exit
+
+
+@app.callback()
+def souls(
+    show: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Train agents that beat Souls bosses."""
+
+
+def main() -> None:
+    """Run the command line; an expected error becomes one sentence and its exit code."""
+    try:
+        app()
+    except Exception as error:
+        # Imported late: `souls --help` must not wait for the simulator to load.
+        from soulsgym.errors import SoulsError
+
+        if not isinstance(error, SoulsError):
+            raise
+        typer.echo(f"souls: {error}", err=True)
+        sys.exit(error.exit_code)

@@ -1,0 +1,1 @@
+"""Souls boss fights as Gymnasium environments."""

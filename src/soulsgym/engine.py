@@ -1,0 +1,63 @@
+"""The protocol both engines follow, and how a fight may start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsgym.controls import Controls
+from soulsgym.state import Fights
+
+START = np.dtype(
+    [
+        ("phase", "i4"),  # 0: the one the environment was made for
+        ("player_hp", "f8"),  # NaN: full
+        ("player_sp", "f8"),
+        ("boss_hp", "f8"),
+        ("player_pose", "f8", (3,)),  # x, y [m], heading [rad]; NaN: the standard pose
+        ("boss_pose", "f8", (3,)),
+        ("random_pose", "i1"),  # draw the player's pose from the arena's list
+    ],
+    align=True,
+)
+
+
+def standard_starts(n: int) -> npt.NDArray[Any]:
+    """`n` starts with everything left to the engine's defaults."""
+    starts = np.zeros(n, START)
+    for name in ("player_hp", "player_sp", "boss_hp", "player_pose", "boss_pose"):
+        starts[name] = np.nan
+    return starts
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A copy of everything that decides how the fights go on."""
+
+    kind: str
+    fights: Fights
+    hidden: npt.NDArray[Any]
+
+
+class Engine(Protocol):
+    """Runs `n` fights and fills `fights` in place."""
+
+    fights: Fights
+
+    def reset(self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None) -> None:
+        """Begin anew the fights of `mask`; without seeds each goes on with its own stream of randomness."""
+
+    def step(self, controls: Controls) -> None:
+        """Advance every running fight by 0.1 s; a fight that is over stays as it is."""
+
+    def snapshot(self) -> Snapshot:
+        """Copy the state of all fights."""
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to a snapshot of the same number of fights."""
+
+    def close(self) -> None:
+        """Release what the engine holds."""

@@ -1,0 +1,408 @@
+"""A boss file: moves with their motion, turning and blows, and the decisions between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from soulsgym.movesets.reader import Table, suggestion
+
+MOVE_KINDS = (
+    "attack",
+    "idle",
+    "walk",
+    "strafe",
+    "turn",
+    "transform",
+    "open",
+    "parried",
+    "executed",
+)
+HIT_SHAPES = ("sector", "thrust", "disc")
+TURN = "turn"
+"""The act that turns on the spot; every other act is the move it begins with."""
+FULL_CIRCLE_DEG = 360.0
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Root motion in the body's own frame: metres moved within each stretch of `step_s`."""
+
+    first_s: float
+    step_s: float
+    forward_m: tuple[float, ...]
+    right_m: tuple[float, ...]
+    chase_share: tuple[float, ...] = ()
+    loop_from_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Track:
+    """A stretch of a move in which the boss turns towards the player."""
+
+    from_s: float
+    to_s: float
+    deg_per_s: float
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One blow: when it is dangerous, where, and what it does."""
+
+    name: str
+    from_s: float
+    to_s: float
+    shape: str
+    reach_m: float
+    inner_m: float
+    half_width_m: float
+    arc_deg: tuple[float, float]
+    sweep: bool
+    offset_m: float
+    damage: float
+    guard_stamina: float
+    reaction: str
+    parriable: bool
+
+
+@dataclass(frozen=True)
+class BossMove:
+    """One animation of the boss."""
+
+    name: str
+    animation: str
+    kind: str
+    link_s: float
+    label_end_s: float
+    end_s: float
+    blend_s: float
+    motion: Motion | None
+    tracks: tuple[Track, ...]
+    hits: tuple[Hit, ...]
+    grab_move: str
+    throw_damage: float
+    throw_damage_s: float
+
+
+@dataclass(frozen=True)
+class Link:
+    """The next move of a chain, and how near the player must be for it."""
+
+    move: str
+    within_m: float
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What may follow the first move of an act."""
+
+    weight: float
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True)
+class Act:
+    """A choice of the decision table: walk up, then a chain of moves."""
+
+    name: str
+    approach_m: float
+    approach_s: float
+    cooldown_s: float
+    strafe_odds: float
+    chains: tuple[Chain, ...]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Weights of the acts for a region around the boss."""
+
+    bearing_deg: tuple[float, float]
+    beyond_deg: float
+    gap_m: tuple[float, float]
+    weights: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Strafe:
+    """How long the boss circles after an attack."""
+
+    near_gap_m: float
+    near_s: tuple[float, float]
+    far_s: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase's decisions."""
+
+    changes_at_hp_share: float
+    change_move: str
+    first_approach_m: float
+    first_approach_s: tuple[float, float]
+    down_approach_weight: float
+    strafe: Strafe
+    rules: tuple[Rule, ...]
+    acts: tuple[Act, ...]
+
+
+@dataclass(frozen=True)
+class Randomize:
+    """Bounds of the domain randomisation at strength 1."""
+
+    timing: float
+    hit_shift_s: float
+    reach: float
+    damage: float
+    speed: float
+    input_delay_ticks: float
+    dropped_inputs: float
+    position_noise_m: float
+    heading_noise_rad: float
+    duration_noise_s: float
+
+
+@dataclass(frozen=True)
+class Boss:
+    """Everything a boss file says."""
+
+    name: str
+    animations: str
+    arena: str
+    hp: float
+    poise: float
+    poise_recovery_s: float
+    radius_m: float
+    turn_deg_per_s: float
+    turn_animation_beyond_deg: float
+    turn_around_beyond_deg: float
+    damage_taken_factor: float
+    riposte_within_m: float
+    riposte_arc_deg: float
+    randomize: Randomize
+    moves: tuple[BossMove, ...]
+    phases: tuple[Phase, ...]
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def move_index(self, name: str) -> int:
+        """The position of a move in `moves`."""
+        return [move.name for move in self.moves].index(name)
+
+
+def parse_boss(file: Path, content: dict[str, object], animations: tuple[str, ...], reactions: tuple[str, ...]) -> Boss:
+    """Check the content of a boss file; `animations` are the boss's known labels, `reactions` the player's."""
+    sources: dict[str, str] = {}
+    table = Table(file, "", content)
+    name, group, arena = table.text("name"), table.text("animations"), table.text("arena")
+    body, opened = table.table("body"), table.table("opened")
+    values = {
+        "hp": body.number("hp", low=1.0),
+        "poise": body.number("poise", low=1.0),
+        "poise_recovery_s": body.number("poise_recovery_s", low=0.1),
+        "radius_m": body.number("radius_m", low=0.0),
+        "turn_deg_per_s": body.number("turn_deg_per_s", low=0.0),
+        "turn_animation_beyond_deg": body.number("turn_animation_beyond_deg", low=0.0, high=180.0),
+        "turn_around_beyond_deg": body.number("turn_around_beyond_deg", low=0.0, high=180.0),
+        "damage_taken_factor": opened.number("damage_taken_factor", low=1.0),
+        "riposte_within_m": opened.number("riposte_within_m", low=0.0),
+        "riposte_arc_deg": opened.number("riposte_arc_deg", low=0.0, high=180.0),
+    }
+    _note(sources, body, opened)
+    randomize = _randomize(table.table("randomize"), sources)
+    moves = tuple(_move(key, inner, animations, reactions, sources) for key, inner in table.tables("move"))
+    _check_moves(table, moves)
+    phases = _phases(table, moves, sources)
+    table.close(inherited_source=True)
+    return Boss(name, group, arena, **values, randomize=randomize, moves=moves, phases=phases, sources=sources)
+
+
+def _note(sources: dict[str, str], *tables: Table) -> None:
+    for table in tables:
+        sources |= {f"{table.path}.{key}": source for key, source in table.close().items()}
+
+
+def _randomize(table: Table, sources: dict[str, str]) -> Randomize:
+    shares = {key: table.number(key, low=0.0, high=0.9) for key in ("timing", "reach", "damage", "speed")}
+    chance = table.number("dropped_inputs", low=0.0, high=1.0)
+    delay = table.number("input_delay_ticks", low=0.0, high=30.0)
+    noises = {
+        key: table.number(key, low=0.0)
+        for key in ("hit_shift_s", "position_noise_m", "heading_noise_rad", "duration_noise_s")
+    }
+    _note(sources, table)
+    return Randomize(**shares, dropped_inputs=chance, input_delay_ticks=delay, **noises)
+
+
+def parse_motion(table: Table, sources: dict[str, str]) -> Motion:
+    """A motion table of a boss or a player move."""
+    first_s = table.number("first_s", low=0.0)
+    step_s = table.number("step_s", low=0.01)
+    lists = {key: table.numbers(key) if table.has(key) else () for key in ("forward_m", "right_m", "chase_share")}
+    if not any(lists.values()):
+        raise table.error("forward_m", None, "is missing; give forward_m, right_m or chase_share")
+    for share in lists["chase_share"]:
+        if not 0.0 <= share < 1.0:
+            raise table.error("chase_share", share, "must be at least 0 and below 1")
+    loop_from_s = table.number("loop_from_s", low=0.0) if table.has("loop_from_s") else None
+    end_s = first_s + step_s * (max(len(values) for values in lists.values()) - 1)
+    if loop_from_s is not None and loop_from_s >= end_s:
+        raise table.error("loop_from_s", loop_from_s, f"must lie before the motion's end at {end_s:g}")
+    _note(sources, table)
+    return Motion(first_s, step_s, **lists, loop_from_s=loop_from_s)
+
+
+def _move(
+    name: str, table: Table, animations: tuple[str, ...], reactions: tuple[str, ...], sources: dict[str, str]
+) -> BossMove:
+    kind = table.text("kind", among=MOVE_KINDS, default="attack")
+    # The change of phase plays an animation that the observation shows as unknown.
+    animation = table.text("animation", among=None if kind == "transform" else animations)
+    end_s = table.number("end_s", low=0.0)
+    label_end_s = table.number("label_end_s", low=0.0, high=end_s)
+    link_s = table.number("link_s", low=0.0, high=label_end_s) if table.has("link_s") else -1.0
+    blend_s = table.number("blend_s", low=0.0, default=0.0)
+    motion = parse_motion(table.table("motion"), sources) if table.has("motion") else None
+    tracks = tuple(_track(inner, end_s, sources) for _, inner in table.tables("track"))
+    hits = tuple(_hit(key, inner, end_s, reactions, sources) for key, inner in table.tables("hit"))
+    grab_move = table.text("grab_move", default="")
+    throw_damage = table.number("throw_damage", low=0.0, default=0.0)
+    throw_damage_s = table.number("throw_damage_s", low=0.0, high=end_s, default=0.0)
+    _note(sources, table)
+    return BossMove(
+        name, animation, kind, link_s, label_end_s, end_s, blend_s, motion, tracks, hits,
+        grab_move, throw_damage, throw_damage_s,
+    )  # fmt: skip
+
+
+def _window(table: Table, end_s: float) -> tuple[float, float]:
+    from_s = table.number("from_s", low=0.0)
+    to_s = table.number("to_s")
+    if to_s > end_s:
+        raise table.error("to_s", to_s, f"lies past the end of the move at {end_s:g}")
+    if to_s <= from_s:
+        raise table.error("to_s", to_s, f"must come after from_s = {from_s:g}")
+    return from_s, to_s
+
+
+def _track(table: Table, end_s: float, sources: dict[str, str]) -> Track:
+    track = Track(*_window(table, end_s), deg_per_s=table.number("deg_per_s", low=0.0))
+    _note(sources, table)
+    return track
+
+
+def _hit(name: str, table: Table, end_s: float, reactions: tuple[str, ...], sources: dict[str, str]) -> Hit:
+    from_s, to_s = _window(table, end_s)
+    shape = table.text("shape", among=HIT_SHAPES)
+    reach_m = table.number("reach_m", low=0.0)
+    inner_m = table.number("inner_m", low=0.0, high=reach_m, default=0.0)
+    half_width_m = table.number("half_width_m", low=0.0) if shape == "thrust" else 0.0
+    arc = table.numbers("arc_deg", low=-FULL_CIRCLE_DEG, high=FULL_CIRCLE_DEG, count=2) if shape == "sector" else (0.0, 0.0)
+    hit = Hit(
+        name, from_s, to_s, shape, reach_m, inner_m, half_width_m, (arc[0], arc[1]),
+        sweep=table.flag("sweep"),
+        offset_m=table.number("offset_m", default=0.0),
+        damage=table.number("damage", low=0.0),
+        guard_stamina=table.number("guard_stamina", low=0.0),
+        reaction=table.text("reaction", among=reactions),
+        parriable=table.flag("parriable"),
+    )  # fmt: skip
+    if not hit.sweep and arc[0] > arc[1]:
+        raise table.error("arc_deg", list(arc), "must not begin above its end unless it sweeps")
+    _note(sources, table)
+    return hit
+
+
+NEEDED_MOVES = (
+    "idle", "walk", "strafe_left", "strafe_right", "turn_left", "turn_right", "turn_left_around", "turn_right_around",
+    "stagger", "parried", "executed",
+)  # fmt: skip
+"""Moves every boss has, by name, because the rules of the fight start them."""
+
+
+def _check_moves(table: Table, moves: tuple[BossMove, ...]) -> None:
+    names = tuple(move.name for move in moves)
+    for needed in NEEDED_MOVES:
+        if needed not in names:
+            raise table.error(f"move.{needed}", None, "is missing; every boss needs it")
+    for move in moves:
+        if move.grab_move and move.grab_move not in names:
+            raise table.error(f"move.{move.name}.grab_move", move.grab_move, f"is no move{suggestion(move.grab_move, names)}")
+
+
+def _phases(table: Table, moves: tuple[BossMove, ...], sources: dict[str, str]) -> tuple[Phase, ...]:
+    phases = []
+    for number, (name, inner) in enumerate(table.tables("phase"), start=1):
+        if name != str(number):
+            raise table.error(f"phase.{name}", name, f"must be phase {number}")
+        phases.append(_phase(inner, moves, sources))
+    if not phases:
+        raise table.error("phase", None, "is missing; a boss needs at least phase 1")
+    if phases[-1].change_move:
+        raise table.error(f"phase.{len(phases)}.change_move", phases[-1].change_move, "leads to a phase that is not there")
+    return tuple(phases)
+
+
+def _phase(table: Table, moves: tuple[BossMove, ...], sources: dict[str, str]) -> Phase:
+    names = tuple(move.name for move in moves)
+    linkable = tuple(move.name for move in moves if move.link_s >= 0.0)
+    changes_at = table.number("changes_at_hp_share", low=0.0, high=1.0, default=0.0)
+    change_move = table.text("change_move", among=names) if changes_at > 0.0 else ""
+    first_m = table.number("first_approach_m", low=0.0)
+    first_s = table.span("first_approach_s", low=0.0)
+    down = table.number("down_approach_weight", low=0.0)
+    strafe_table = table.table("strafe")
+    strafe = Strafe(
+        strafe_table.number("near_gap_m", low=0.0),
+        strafe_table.span("near_s", low=0.0),
+        strafe_table.span("far_s", low=0.0),
+    )
+    acts = tuple(_act(name, inner, names, linkable, sources) for name, inner in table.tables("act"))
+    rules = tuple(_rule(inner, tuple(act.name for act in acts), sources) for inner in table.rows("rule"))
+    if not rules:
+        raise table.error("rule", None, "is missing; give at least one")
+    _note(sources, table, strafe_table)
+    return Phase(changes_at, change_move, first_m, first_s, down, strafe, rules, acts)
+
+
+def _act(name: str, table: Table, moves: tuple[str, ...], linkable: tuple[str, ...], sources: dict[str, str]) -> Act:
+    if name not in moves:
+        raise table.error("", name, f"is no move{suggestion(name, moves)}")
+    chains = tuple(_chain(name, inner, moves, linkable) for inner in table.rows("chains"))
+    act = Act(
+        name,
+        approach_m=table.number("approach_m", low=0.0),
+        approach_s=table.number("approach_s", low=0.0),
+        cooldown_s=table.number("cooldown_s", low=0.0),
+        strafe_odds=table.number("strafe_odds", low=0.0, high=1.0),
+        chains=chains or (Chain(1.0, ()),),
+    )
+    _note(sources, table)
+    return act
+
+
+def _chain(first: str, table: Table, moves: tuple[str, ...], linkable: tuple[str, ...]) -> Chain:
+    weight = table.number("weight", low=0.0)
+    links, before = [], first
+    for inner in table.rows("links"):
+        move = inner.text("move")
+        if move not in moves:
+            raise inner.error("move", move, f"is a follow-up that is no move{suggestion(move, moves)}")
+        if before not in linkable:
+            raise inner.error("move", move, f"cannot follow {before!r}, which has no link_s")
+        links.append(Link(move, inner.number("within_m", low=0.0)))
+        inner.close(inherited_source=True)
+        before = move
+    table.close(inherited_source=True)
+    return Chain(weight, tuple(links))
+
+
+def _rule(table: Table, acts: tuple[str, ...], sources: dict[str, str]) -> Rule:
+    bearing = table.span("bearing_deg", low=-180.0, high=180.0) if table.has("bearing_deg") else (-180.0, 180.0)
+    beyond = table.number("beyond_deg", low=0.0, high=180.0, default=0.0)
+    gap = table.span("gap_m", low=0.0) if table.has("gap_m") else (0.0, 1e6)
+    weights = table.weights("weights")
+    for act in weights:
+        if act != TURN and act not in acts:
+            raise table.error(f"weights.{act}", act, f"is no act of this phase{suggestion(act, (*acts, TURN))}")
+    _note(sources, table)
+    return Rule(bearing, beyond, gap, weights)

@@ -1,0 +1,62 @@
+"""Loads everything one fight is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from soulsgym.errors import MisuseError
+from soulsgym.movesets.arena import Arena, parse_arena
+from soulsgym.movesets.boss import Boss, parse_boss
+from soulsgym.movesets.overlay import overlay
+from soulsgym.movesets.player import Player, PlayerAnimation, parse_animations, parse_player
+from soulsgym.movesets.reader import read_toml, suggestion
+
+DATA = Path(__file__).parent.parent / "data" / "darksouls3"
+STANDARD = "standard"
+"""The name of a boss's own file among its variants."""
+
+
+@dataclass(frozen=True)
+class Moveset:
+    """A boss, the player and the place they fight in."""
+
+    boss: Boss
+    player: Player
+    arena: Arena
+    player_animations: tuple[PlayerAnimation, ...]
+    boss_animations: tuple[str, ...]
+
+
+def variants(boss: str, data: Path = DATA) -> tuple[str, ...]:
+    """The variants a boss has, the standard one first."""
+    found = sorted(file.name.split(".")[1] for file in (data / "movesets").glob(f"{boss}.*.toml"))
+    return (STANDARD, *found)
+
+
+def load_moveset(boss: str, variant: str = STANDARD, data: Path = DATA) -> Moveset:
+    """Read and check the files of a fight; the last word of an error is the way out."""
+    known = tuple(sorted(file.stem for file in (data / "movesets").glob("*.toml") if "." not in file.stem))
+    if boss not in known:
+        raise MisuseError(f"boss {boss!r} is not known{suggestion(boss, known)}")
+    if variant not in variants(boss, data):
+        raise MisuseError(f"variant {variant!r} of {boss} is not known{suggestion(variant, variants(boss, data))}")
+    return _load(boss, variant, data)
+
+
+@cache
+def _load(boss: str, variant: str, data: Path) -> Moveset:
+    file = data / "movesets" / f"{boss}.toml"
+    content = read_toml(file)
+    if variant != STANDARD:
+        above = data / "movesets" / f"{boss}.{variant}.toml"
+        content = overlay(content, above, read_toml(above))
+    group = content.get("animations", boss)
+    labels, boss_labels = parse_animations(data / "animations.toml", read_toml(data / "animations.toml"), str(group))
+    player_file, arena_file = data / "player.toml", data / "arenas.toml"
+    player = parse_player(player_file, read_toml(player_file), tuple(label.name for label in labels))
+    reactions = tuple(move.name for move in player.moves if move.kind in ("reaction", "grabbed"))
+    parsed = parse_boss(file, content, boss_labels, reactions)
+    arena = parse_arena(arena_file, read_toml(arena_file), parsed.arena)
+    return Moveset(parsed, player, arena, labels, boss_labels)

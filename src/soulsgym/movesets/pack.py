@@ -1,0 +1,427 @@
+"""Turns a moveset into the flat tables the kernels read.
+
+Motion and turning are sampled once per tick here, so that a tick of the simulator is a look-up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsgym.errors import DataError
+from soulsgym.movesets.boss import HIT_SHAPES, MOVE_KINDS, TURN, Boss, BossMove, Motion
+from soulsgym.movesets.moveset import Moveset
+from soulsgym.movesets.player import NO_SPAN, PLAYER_KINDS, PlayerMove
+
+TICKS_PER_STEP = 6
+TICKS_PER_S = 60
+MAX_ACTS = 16
+FAR_M = 1e6
+
+CONST = np.dtype(
+    [
+        (name, "f8")
+        for name in (
+            "tick_s", "label_step_s", "hp", "sp", "sp_floor", "sp_per_tick", "delay_ticks", "least_m",
+            "first_share", "first_share_back", "after_roll_first", "after_roll_second", "walk_carry_roll", "attack_carry",
+            "walk_turn", "stops_after_steps", "stop_tail_m", "stop_s", "linger_s",
+            "cam_pivot", "cam_yaw", "cam_press", "cam_distance_m", "cam_height_m", "cam_view_z",
+            "roll_cost", "roll_regen_s", "roll_end_s", "roll_inv_from", "roll_inv_to", "roll_turn_from", "roll_turn_to",
+            "roll_settle_s", "roll_turn", "roll_again_s", "roll_carry", "roll_carry_roll", "roll_carry_m", "roll_first_s",
+            "flinch_s", "fall_loop_s", "fall_per_tick2", "deadly_drop_m",
+            "boss_hp", "poise", "poise_recovery_s", "boss_radius_m", "turn_per_tick", "turn_beyond", "around_beyond",
+            "opened_factor", "riposte_m", "riposte_arc",
+            "ground_x", "ground_y", "g0", "g1", "g2", "g3", "g4", "g5", "low_z", "safe_r", "centre_x", "centre_y", "boss_x", "boss_y", "boss_a",
+            "rnd_timing", "rnd_hit_shift_s", "rnd_reach", "rnd_damage", "rnd_speed", "rnd_delay", "rnd_drop",
+            "rnd_position_m", "rnd_heading", "rnd_duration_s",
+        )
+    ]
+    + [
+        (name, "i4")
+        for name in (
+            "id_idle", "id_move", "id_stop_front", "id_roll_a", "id_roll_b", "id_fall_start", "id_fall_loop",
+            "id_boss_idle", "edges", "starts",
+            "p_light", "p_heavy", "p_parry", "p_riposte", "p_backstep", "p_get_up", "p_throw", "p_guard_break",
+            "roll_light", "roll_heavy",
+            "c_roll_f", "c_roll_br", "c_roll_bl", "c_roll_r", "c_roll_l",
+            "b_idle", "b_walk", "b_left", "b_right", "b_turn_l", "b_turn_r", "b_around_l", "b_around_r",
+            "b_stagger", "b_parried", "b_executed",
+        )
+    ]
+    + [("full_walk", "f8", (4,)), ("stop_walk", "f8", (4,)), ("flinch", "i4", (4,))],
+    align=True,
+)  # fmt: skip
+
+PLAYER_MOVE = np.dtype(
+    [
+        (name, "f8")
+        for name in (
+            "end_s", "sp_cost", "sp_s", "regen_s", "turn_from", "turn_to", "inv_from", "inv_to", "parry_from", "parry_to",
+            "guard_from", "guard_to", "guard_factor", "riposte_damage", "riposte_s", "pull_s", "hold_s",
+            "hit_from", "hit_to", "reach_m", "arc", "damage", "poise",
+        )
+    ]
+    + [(name, "i4") for name in ("label", "kind", "on_light", "on_heavy", "on_roll", "on_end", "down", "curve_f", "curve_r")],
+    align=True,
+)  # fmt: skip
+
+BOSS_MOVE = np.dtype(
+    [(name, "f8") for name in ("link_s", "label_end_s", "end_s", "blend_s", "throw_damage", "throw_s")]
+    + [(name, "i4") for name in ("label", "kind", "curve", "rows", "hit", "hits", "grab")],
+    align=True,
+)
+
+HIT = np.dtype(
+    [
+        (name, "f8")
+        for name in (
+            "from_s", "to_s", "reach_m", "inner_m", "half_width_m", "arc_from", "arc_to", "offset_m", "damage", "stamina",
+        )
+    ]
+    + [(name, "i4") for name in ("shape", "sweep", "reaction", "parriable")],
+    align=True,
+)  # fmt: skip
+
+PHASE = np.dtype(
+    [
+        (name, "f8")
+        for name in (
+            "change_share", "first_m", "first_lo_s", "first_hi_s", "down_weight",
+            "near_gap_m", "near_lo_s", "near_hi_s", "far_lo_s", "far_hi_s",
+        )
+    ]
+    + [(name, "i4") for name in ("change_move", "rule", "rules", "act")],
+    align=True,
+)  # fmt: skip
+RULE = np.dtype(
+    [(name, "f8") for name in ("bearing_lo", "bearing_hi", "beyond", "gap_lo", "gap_hi")] + [("weights", "f8", (MAX_ACTS,))],
+    align=True,
+)
+ACT = np.dtype(
+    [(name, "f8") for name in ("approach_m", "approach_s", "cooldown_s", "strafe_odds")]
+    + [(name, "i4") for name in ("move", "chain", "chains")],
+    align=True,
+)
+CHAIN = np.dtype([("weight", "f8"), ("link", "i4"), ("links", "i4")], align=True)
+LINK = np.dtype([("within_m", "f8"), ("move", "i4")], align=True)
+EDGE = np.dtype([(name, "f8") for name in ("nx", "ny", "d")] + [("cliff", "i4")], align=True)
+
+TURN_ACT = MAX_ACTS - 1
+"""The column of a rule's weights that stands for turning on the spot."""
+
+Array = npt.NDArray[Any]
+
+TABLES = np.dtype(
+    [
+        ("const", CONST),
+        ("timings", "f8", (96, 3)),  # [animation id + 1, (attack_s, roll_s, move_s)]; row 0 is the unknown animation
+        ("player_moves", PLAYER_MOVE, (64,)),
+        ("curves", "f8", (16384,)),  # cumulative metres per tick of the player's moves, one after the other
+        ("boss_moves", BOSS_MOVE, (96,)),
+        ("boss_curves", "f8", (32768, 4)),  # [row, (forward, right, chase share per tick, turn per tick)]
+        ("hits", HIT, (160,)),
+        ("phases", PHASE, (4,)),
+        ("rules", RULE, (64,)),
+        ("acts", ACT, (64,)),
+        ("chains", CHAIN, (160,)),
+        ("links", LINK, (256,)),
+        ("edges", EDGE, (32,)),
+        ("starts", "f8", (32, 3)),  # the standard start, then the ones to draw from
+    ],
+    align=True,
+)
+"""One record with everything the kernels read. Its sizes are fixed, so that every boss runs on the same compiled code;
+being one record it is passed as one pointer (a tuple of arrays costs a reference count per array and call)."""
+
+
+def pack(moveset: Moveset) -> Array:
+    """The tables of a moveset, an array of one TABLES."""
+    tick_s = moveset.player.label_s_per_step / TICKS_PER_STEP
+    curves = _Curves(tick_s)
+    player_moves = _player_moves(moveset, curves)
+    roll_curves = _roll_curves(moveset, curves)
+    boss_moves, boss_curves, hits = _boss_moves(moveset, tick_s)
+    phases, rules, acts, chains, links = _decisions(moveset.boss)
+    timings = np.array([(0.0, 0.0, 0.0), *((a.attack_s, a.roll_s, a.move_s) for a in moveset.player_animations)])
+    tables = np.zeros(1, TABLES)
+    tables["const"] = _const(moveset, tick_s, roll_curves)
+    for name, rows in (
+        ("timings", timings), ("player_moves", player_moves), ("curves", curves.array()), ("boss_moves", boss_moves),
+        ("boss_curves", boss_curves), ("hits", hits), ("phases", phases), ("rules", rules), ("acts", acts),
+        ("chains", chains), ("links", links), ("edges", _edges(moveset)),
+        ("starts", np.array([moveset.arena.player_start, *moveset.arena.player_starts])),
+    ):  # fmt: skip
+        room = tables[name].shape[1]
+        if len(rows) > room:
+            raise DataError(moveset.boss.name, name, len(rows), f"is too much for the simulator, which has room for {room}")
+        tables[name][0, : len(rows)] = rows
+    return tables
+
+
+def cumulative(motion_first_s: float, step_s: float, metres: tuple[float, ...], times_s: Array) -> Array:
+    """Metres moved from 0 to each of `times_s`, at constant speed within every stretch."""
+    knots = np.concatenate([[0.0], motion_first_s + step_s * np.arange(len(metres))])
+    sums = np.concatenate([[0.0], np.cumsum(metres)])
+    if motion_first_s == 0.0:
+        knots, sums = knots[1:], sums[1:]
+    return np.interp(times_s, knots, sums)
+
+
+class _Curves:
+    """Collects cumulative curves of the player's moves; every curve ends in its last value twice, for interpolation."""
+
+    def __init__(self, tick_s: float) -> None:
+        self._tick_s = tick_s
+        self._parts: list[Array] = [np.zeros(2)]
+        self._length = 2
+
+    def add(self, first_s: float, step_s: float, metres: tuple[float, ...], end_s: float) -> int:
+        count = math.ceil(end_s / self._tick_s) + 3
+        offset = self._length
+        self._parts.append(cumulative(first_s, step_s, metres, np.arange(count) * self._tick_s))
+        self._length += count
+        return offset
+
+    def array(self) -> Array:
+        return np.concatenate(self._parts)
+
+
+def _roll_curves(moveset: Moveset, curves: _Curves) -> dict[str, int]:
+    roll = moveset.player.roll
+    profiles = {
+        "c_roll_f": (roll.first_forward_m, roll.forward_m),
+        "c_roll_br": (roll.first_backward_m, roll.backward_right_m),
+        "c_roll_bl": (roll.first_backward_m, roll.backward_left_m),
+        "c_roll_r": (roll.first_sideways_m, roll.right_m),
+        "c_roll_l": (roll.first_sideways_m, roll.left_m),
+    }
+    # Twice the roll's length, since a motion may live on in what comes after.
+    return {
+        name: curves.add(roll.first_s, roll.step_s, (first, *metres), 2.0 * roll.end_s)
+        for name, (first, metres) in profiles.items()
+    }
+
+
+def _player_moves(moveset: Moveset, curves: _Curves) -> Array:
+    moves = moveset.player.moves
+    names = [move.name for move in moves]
+    labels = [label.name for label in moveset.player_animations]
+    table = np.zeros(len(moves), PLAYER_MOVE)
+    for row, move in zip(table, moves, strict=True):
+        _fill_player_move(row, move, names, curves)
+        row["label"] = labels.index(move.animation)
+    return table
+
+
+def _index(names: list[str], name: str) -> int:
+    return names.index(name) if name else -1
+
+
+def _fill_player_move(row: Any, move: PlayerMove, names: list[str], curves: _Curves) -> None:
+    row["kind"] = PLAYER_KINDS.index(move.kind)
+    row["end_s"], row["sp_cost"], row["sp_s"], row["regen_s"] = move.end_s, move.sp_cost, move.sp_s, move.regen_from_s
+    for key, span in (
+        ("turn", move.turn_s), ("inv", move.invulnerable_s), ("parry", move.parry_s), ("guard", move.guard_s),
+    ):  # fmt: skip
+        row[f"{key}_from"], row[f"{key}_to"] = span
+    row["guard_factor"] = move.guarded_damage_factor
+    row["riposte_damage"], row["riposte_s"] = move.riposte_damage, move.riposte_s
+    row["pull_s"], row["hold_s"], row["down"] = move.pull_s, move.hold_s, move.knocked_down
+    row["hit_from"], row["hit_to"] = NO_SPAN
+    if move.strike is not None:
+        strike = move.strike
+        row["hit_from"], row["hit_to"], row["reach_m"] = strike.from_s, strike.to_s, strike.reach_m
+        row["arc"], row["damage"], row["poise"] = math.radians(strike.arc_deg), strike.damage, strike.poise
+    for key in ("on_light", "on_heavy", "on_roll", "on_end"):
+        row[key] = _index(names, getattr(move, key))
+    if move.motion is not None:
+        motion = move.motion
+        row["curve_f"] = curves.add(motion.first_s, motion.step_s, motion.forward_m, move.end_s) if motion.forward_m else -1
+        row["curve_r"] = curves.add(motion.first_s, motion.step_s, motion.right_m, move.end_s) if motion.right_m else -1
+    else:
+        row["curve_f"] = row["curve_r"] = -1
+
+
+def _boss_moves(moveset: Moveset, tick_s: float) -> tuple[Array, Array, Array]:
+    boss = moveset.boss
+    names = [move.name for move in boss.moves]
+    reactions = [move.name for move in moveset.player.moves]
+    table = np.zeros(len(boss.moves), BOSS_MOVE)
+    parts: list[Array] = []
+    hits: list[Any] = []
+    row_count = 0
+    for row, move in zip(table, boss.moves, strict=True):
+        curve = _boss_curve(boss, move, tick_s)
+        row["curve"], row["rows"] = row_count, len(curve)
+        row_count += len(curve)
+        parts.append(curve)
+        row["hit"], row["hits"] = len(hits), len(move.hits)
+        hits.extend(_hit_rows(move, reactions))
+        row["label"] = moveset.boss_animations.index(move.animation) if move.animation in moveset.boss_animations else -1
+        row["kind"] = MOVE_KINDS.index(move.kind)
+        row["link_s"], row["label_end_s"], row["end_s"] = move.link_s, move.label_end_s, move.end_s
+        row["blend_s"], row["grab"] = move.blend_s, _index(names, move.grab_move)
+        row["throw_damage"], row["throw_s"] = move.throw_damage, move.throw_damage_s
+    return table, np.concatenate(parts), np.array(hits, HIT)
+
+
+def _boss_curve(boss: Boss, move: BossMove, tick_s: float) -> Array:
+    count = math.ceil(move.end_s / tick_s) + 3
+    times_s = np.arange(count) * tick_s
+    curve = np.zeros((count, 4))
+    if move.motion is not None:
+        motion = _unrolled(move.motion, move.end_s)
+        for column, metres in enumerate((motion.forward_m, motion.right_m)):
+            if metres:
+                curve[:, column] = cumulative(motion.first_s, motion.step_s, metres, times_s)
+        if motion.chase_share:
+            ends_s = motion.first_s + motion.step_s * np.arange(len(motion.chase_share))
+            shares = np.array([*motion.chase_share, 0.0])[np.searchsorted(ends_s, times_s + tick_s / 2)]
+            curve[:, 2] = 1.0 - (1.0 - shares) ** (tick_s / motion.step_s)
+    for track in move.tracks:
+        active = (times_s + tick_s / 2 >= track.from_s) & (times_s + tick_s / 2 < track.to_s)
+        curve[active, 3] = np.maximum(curve[active, 3], math.radians(track.deg_per_s) / TICKS_PER_S)
+    if move.kind in ("walk", "strafe"):
+        curve[:, 3] = math.radians(boss.turn_deg_per_s) / TICKS_PER_S
+    return curve
+
+
+def _unrolled(motion: Motion, end_s: float) -> Motion:
+    if motion.loop_from_s is None:
+        return motion
+    skipped = round((motion.loop_from_s - motion.first_s) / motion.step_s) + 1
+    needed = math.ceil(end_s / motion.step_s) + 1
+
+    def extended(metres: tuple[float, ...]) -> tuple[float, ...]:
+        loop = metres[skipped:]
+        return metres + loop * (needed // len(loop) + 1) if metres else ()
+
+    return Motion(motion.first_s, motion.step_s, extended(motion.forward_m), extended(motion.right_m))
+
+
+def _hit_rows(move: BossMove, reactions: list[str]) -> list[Any]:
+    rows = np.zeros(len(move.hits), HIT)
+    for row, hit in zip(rows, move.hits, strict=True):
+        for key in ("from_s", "to_s", "reach_m", "inner_m", "half_width_m", "offset_m", "damage", "parriable", "sweep"):
+            row[key] = getattr(hit, key)
+        row["arc_from"], row["arc_to"] = (math.radians(side) for side in hit.arc_deg)
+        row["stamina"], row["shape"] = hit.guard_stamina, HIT_SHAPES.index(hit.shape)
+        row["reaction"] = reactions.index(hit.reaction)
+    return list(rows)
+
+
+def _decisions(boss: Boss) -> tuple[Array, Array, Array, Array, Array]:
+    names = [move.name for move in boss.moves]
+    phases = np.zeros(len(boss.phases), PHASE)
+    rules: list[Any] = []
+    acts: list[tuple[Any, ...]] = []
+    chains: list[tuple[Any, ...]] = []
+    links: list[tuple[Any, ...]] = []
+    for row, phase in zip(phases, boss.phases, strict=True):
+        row["change_share"], row["change_move"] = phase.changes_at_hp_share, _index(names, phase.change_move)
+        row["first_m"], row["down_weight"] = phase.first_approach_m, phase.down_approach_weight
+        row["first_lo_s"], row["first_hi_s"] = phase.first_approach_s
+        row["near_gap_m"] = phase.strafe.near_gap_m
+        row["near_lo_s"], row["near_hi_s"] = phase.strafe.near_s
+        row["far_lo_s"], row["far_hi_s"] = phase.strafe.far_s
+        row["rule"], row["rules"], row["act"] = len(rules), len(phase.rules), len(acts)
+        act_names = [act.name for act in phase.acts]
+        for rule in phase.rules:
+            packed = np.zeros((), RULE)
+            packed["bearing_lo"], packed["bearing_hi"] = (math.radians(side) for side in rule.bearing_deg)
+            packed["beyond"] = math.radians(rule.beyond_deg)
+            packed["gap_lo"], packed["gap_hi"] = rule.gap_m
+            for name, weight in rule.weights.items():
+                packed["weights"][TURN_ACT if name == TURN else act_names.index(name)] = weight
+            rules.append(packed)
+        for act in phase.acts:
+            first_chain = len(chains)
+            for chain in act.chains:
+                chains.append((chain.weight, len(links), len(chain.links)))
+                links.extend((link.within_m, names.index(link.move)) for link in chain.links)
+            move = names.index(act.name)
+            acts.append((act.approach_m, act.approach_s, act.cooldown_s, act.strafe_odds, move, first_chain, len(act.chains)))
+    return (
+        phases, np.array(rules, RULE), np.array(acts, ACT), np.array(chains, CHAIN),
+        np.array(links or [(0.0, 0)], LINK),
+    )  # fmt: skip
+
+
+def _edges(moveset: Moveset) -> Array:
+    corners = moveset.arena.corners
+    edges = np.zeros(len(corners), EDGE)
+    for row, a, b in zip(edges, corners, corners[1:] + corners[:1], strict=True):
+        length = math.hypot(b.x_m - a.x_m, b.y_m - a.y_m)
+        row["nx"], row["ny"] = (b.y_m - a.y_m) / length, -(b.x_m - a.x_m) / length
+        row["d"] = row["nx"] * a.x_m + row["ny"] * a.y_m
+        row["cliff"] = a.to_next == "cliff"
+    return edges
+
+
+def _const(moveset: Moveset, tick_s: float, roll_curves: dict[str, int]) -> Array:
+    boss, player, arena = moveset.boss, moveset.player, moveset.arena
+    roll, walk, camera, bounds = player.roll, player.walk, player.camera, boss.randomize
+    labels = [label.name for label in moveset.player_animations]
+    names = [move.name for move in player.moves]
+    edges = _edges(moveset)
+    centre = np.mean([(corner.x_m, corner.y_m) for corner in arena.corners], axis=0)
+    values: dict[str, Any] = {
+        "tick_s": tick_s, "label_step_s": player.label_s_per_step, "hp": player.hp, "sp": player.sp, "sp_floor": player.sp_floor,
+        "sp_per_tick": player.sp_per_s / TICKS_PER_S, "delay_ticks": player.input_delay_ticks, "least_m": player.least_distance_m,
+        "stops_after_steps": walk.stops_after_steps, "stop_s": walk.stop_s, "linger_s": walk.linger_s,
+        "full_walk": walk.full_m, "stop_walk": walk.stop_m, "stop_tail_m": walk.stop_tail_m,
+        "first_share": walk.first_share, "first_share_back": walk.first_share_back,
+        "after_roll_first": walk.after_roll_shares[0], "after_roll_second": walk.after_roll_shares[1],
+        "walk_carry_roll": walk.carry_roll, "attack_carry": walk.carry_into_attack,
+        "walk_turn": walk.turn_rad_per_s / TICKS_PER_S,
+        "cam_pivot": camera.pivot_share_per_step, "cam_yaw": camera.yaw_share_per_step, "cam_press": camera.press_share,
+        "cam_distance_m": camera.distance_m, "cam_height_m": camera.height_m, "cam_view_z": camera.view_z,
+        "roll_cost": roll.sp_cost, "roll_regen_s": roll.regen_from_s, "roll_end_s": roll.end_s,
+        "roll_inv_from": roll.invulnerable_s[0], "roll_inv_to": roll.invulnerable_s[1],
+        "roll_turn_from": roll.turn_s[0], "roll_turn_to": roll.turn_s[1], "roll_again_s": roll.again_within_s,
+        "roll_settle_s": roll.settle_s, "roll_turn": roll.turn_rad_per_s / TICKS_PER_S,
+        "roll_carry": roll.carry, "roll_carry_roll": roll.carry_roll, "roll_carry_m": roll.carry_direction_m,
+        "roll_first_s": roll.first_s,
+        "flinch_s": player.flinch_s, "fall_loop_s": player.fall_loop_from_s,
+        "fall_per_tick2": arena.fall_m_per_s2 / TICKS_PER_S**2, "deadly_drop_m": arena.deadly_drop_m,
+        "boss_hp": boss.hp, "poise": boss.poise, "poise_recovery_s": boss.poise_recovery_s, "boss_radius_m": boss.radius_m,
+        "turn_per_tick": math.radians(boss.turn_deg_per_s) / TICKS_PER_S,
+        "turn_beyond": math.radians(boss.turn_animation_beyond_deg), "around_beyond": math.radians(boss.turn_around_beyond_deg),
+        "opened_factor": boss.damage_taken_factor, "riposte_m": boss.riposte_within_m,
+        "riposte_arc": math.radians(boss.riposte_arc_deg),
+        "ground_x": arena.ground_origin_m[0], "ground_y": arena.ground_origin_m[1], "low_z": arena.low_m[2],
+        "centre_x": centre[0], "centre_y": centre[1],
+        "safe_r": float(np.min(edges["d"] - edges["nx"] * centre[0] - edges["ny"] * centre[1])) - boss.radius_m,
+        "boss_x": arena.boss_start[0], "boss_y": arena.boss_start[1], "boss_a": arena.boss_start[2],
+        "rnd_timing": bounds.timing, "rnd_hit_shift_s": bounds.hit_shift_s, "rnd_reach": bounds.reach,
+        "rnd_damage": bounds.damage, "rnd_speed": bounds.speed, "rnd_delay": bounds.input_delay_ticks,
+        "rnd_drop": bounds.dropped_inputs, "rnd_position_m": bounds.position_noise_m,
+        "rnd_heading": bounds.heading_noise_rad, "rnd_duration_s": bounds.duration_noise_s,
+        "id_idle": labels.index("Idle"), "id_move": labels.index("Move"), "id_stop_front": labels.index("RunStopFront"),
+        "id_roll_a": labels.index(roll.animations[0]), "id_roll_b": labels.index(roll.animations[1]),
+        "id_fall_start": labels.index(player.fall_animations[0]), "id_fall_loop": labels.index(player.fall_animations[1]),
+        "flinch": [labels.index(name) for name in player.flinch_animations],
+        "edges": len(arena.corners), "starts": 1 + len(arena.player_starts),
+        "roll_light": names.index(roll.on_light), "roll_heavy": names.index(roll.on_heavy),
+        **{f"g{power}": value for power, value in enumerate(arena.ground)},
+        **roll_curves,
+    }  # fmt: skip
+    for key, name in (
+        ("p_light", "light_1"), ("p_heavy", "heavy"), ("p_parry", "parry"), ("p_riposte", "riposte"),
+        ("p_backstep", "backstep"), ("p_get_up", "get_up_roll"), ("p_throw", "ThrowDef"), ("p_guard_break", "GuardBreakWall"),
+    ):  # fmt: skip
+        values[key] = names.index(name)
+    for key, name in (
+        ("b_idle", "idle"), ("b_walk", "walk"), ("b_left", "strafe_left"), ("b_right", "strafe_right"),
+        ("b_turn_l", "turn_left"), ("b_turn_r", "turn_right"), ("b_around_l", "turn_left_around"),
+        ("b_around_r", "turn_right_around"), ("b_stagger", "stagger"), ("b_parried", "parried"), ("b_executed", "executed"),
+    ):  # fmt: skip
+        values[key] = boss.move_index(name)
+    values["id_boss_idle"] = moveset.boss_animations.index("IdleBattle")
+    const = np.zeros(1, CONST)
+    for key, value in values.items():
+        const[key][0] = value
+    return const

@@ -1,0 +1,320 @@
+"""The player's file: body, walking, camera, rolls, attacks and what being hit does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from soulsgym.movesets.boss import Motion, parse_motion
+from soulsgym.movesets.reader import Table, suggestion
+
+PLAYER_KINDS = ("attack", "parry", "riposte", "roll", "reaction", "grabbed")
+NO_SPAN = (-1.0, -1.0)
+NEVER_S = 1e9
+NEEDED_MOVES = (
+    "light_1", "heavy", "parry", "riposte", "backstep", "get_up_roll", "ThrowDef", "GuardBreakWall",
+)  # fmt: skip
+"""Moves that the rules of the fight start by name."""
+
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class PlayerAnimation:
+    """A label of the player, and when it lets him act again."""
+
+    name: str
+    attack_s: float
+    roll_s: float
+    move_s: float
+
+
+@dataclass(frozen=True)
+class Strike:
+    """When and where an attack of the player lands."""
+
+    from_s: float
+    to_s: float
+    reach_m: float
+    arc_deg: float
+    damage: float
+    poise: float
+
+
+@dataclass(frozen=True)
+class PlayerMove:
+    """One animation of the player with its effects."""
+
+    name: str
+    animation: str
+    kind: str
+    end_s: float
+    sp_cost: float
+    sp_s: float
+    regen_from_s: float
+    turn_s: Span
+    invulnerable_s: Span
+    parry_s: Span
+    guard_s: Span
+    guarded_damage_factor: float
+    riposte_damage: float
+    riposte_s: float
+    pull_s: float
+    hold_s: float
+    knocked_down: bool
+    on_light: str
+    on_heavy: str
+    on_roll: str
+    on_end: str
+    strike: Strike | None
+    motion: Motion | None
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Walking: metres per step forward, right, backward, left; shares of it at the start; the slide at the end."""
+
+    full_m: tuple[float, ...]
+    first_share: float
+    first_share_back: float
+    after_roll_shares: tuple[float, ...]
+    carry_roll: float
+    carry_into_attack: float
+    turn_rad_per_s: float
+    stops_after_steps: float
+    stop_m: tuple[float, ...]
+    stop_tail_m: float
+    stop_s: float
+    linger_s: float
+
+
+@dataclass(frozen=True)
+class Camera:
+    """How the camera follows."""
+
+    pivot_share_per_step: float
+    yaw_share_per_step: float
+    press_share: float
+    distance_m: float
+    height_m: float
+    view_z: float
+
+
+@dataclass(frozen=True)
+class Roll:
+    """The roll in eight directions."""
+
+    animations: tuple[str, str]
+    sp_cost: float
+    regen_from_s: float
+    end_s: float
+    invulnerable_s: Span
+    settle_s: float
+    turn_s: Span
+    turn_rad_per_s: float
+    again_within_s: float
+    carry: float
+    carry_roll: float
+    carry_direction_m: float
+    first_forward_m: float
+    first_backward_m: float
+    first_sideways_m: float
+    first_s: float
+    step_s: float
+    forward_m: tuple[float, ...]
+    right_m: tuple[float, ...]
+    left_m: tuple[float, ...]
+    backward_right_m: tuple[float, ...]
+    backward_left_m: tuple[float, ...]
+    on_light: str
+    on_heavy: str
+
+
+@dataclass(frozen=True)
+class Player:
+    """Everything the player's file says."""
+
+    name: str
+    label_s_per_step: float
+    hp: float
+    sp: float
+    sp_floor: float
+    sp_per_s: float
+    input_delay_ticks: float
+    least_distance_m: float
+    radius_m: float
+    walk: Walk
+    camera: Camera
+    roll: Roll
+    moves: tuple[PlayerMove, ...]
+    flinch_animations: tuple[str, ...]
+    flinch_s: float
+    fall_animations: tuple[str, ...]
+    fall_loop_from_s: float
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+
+def parse_animations(file: Path, content: dict[str, object], boss: str) -> tuple[tuple[PlayerAnimation, ...], tuple[str, ...]]:
+    """The player's animation table and the labels of one boss, in the order of their ids."""
+    table = Table(file, "", content)
+    player = []
+    for row in table.table("player").rows("animations"):
+        times = (row.number(key, low=0.0) for key in ("attack_s", "roll_s", "move_s"))
+        player.append(PlayerAnimation(row.text("name"), *times))
+        row.close(inherited_source=True)
+    groups = dict(table.tables("boss"))
+    if boss not in groups:
+        raise table.error(f"boss.{boss}", None, f"is missing{suggestion(boss, tuple(groups))}")
+    labels = groups[boss].texts("animations")
+    table.close()
+    return tuple(player), labels
+
+
+def parse_player(file: Path, content: dict[str, object], animations: tuple[str, ...]) -> Player:
+    """Check the content of the player's file; `animations` are the player's known labels."""
+    sources: dict[str, str] = {}
+    table = Table(file, "", content)
+    name = table.text("name")
+    clock, body = table.table("clock"), table.table("body")
+    values = {
+        "label_s_per_step": clock.number("label_s_per_step", low=0.01, high=1.0),
+        "hp": body.number("hp", low=1.0),
+        "sp": body.number("sp", low=1.0),
+        "sp_floor": body.number("sp_floor", high=0.0),
+        "sp_per_s": body.number("sp_per_s", low=0.0),
+        "input_delay_ticks": body.number("input_delay_ticks", low=0.0, high=5.0),
+        "least_distance_m": body.number("least_distance_m", low=0.0),
+        "radius_m": body.number("radius_m", low=0.0),
+    }
+    walk, camera = _walk(table.table("walk"), sources), _camera(table.table("camera"), sources)
+    roll = _roll(table.table("roll"), animations, sources)
+    moves = tuple(_move(key, inner, animations, sources) for key, inner in table.tables("move"))
+    flinch, fall = table.table("flinch"), table.table("fall")
+    flinch_labels, fall_labels = flinch.texts("animations", among=animations), fall.texts("animations", among=animations)
+    flinch_s, loop_s = flinch.number("label_s", low=0.0), fall.number("loop_from_s", low=0.0)
+    for inner in (clock, body, flinch, fall):
+        sources |= {f"{inner.path}.{key}": source for key, source in inner.close().items()}
+    table.close(inherited_source=True)
+    _check_names(table, moves, roll)
+    return Player(
+        name, **values, walk=walk, camera=camera, roll=roll, moves=moves, flinch_animations=flinch_labels,
+        flinch_s=flinch_s, fall_animations=fall_labels, fall_loop_from_s=loop_s, sources=sources,
+    )  # fmt: skip
+
+
+def _closed(table: Table, sources: dict[str, str]) -> None:
+    sources |= {f"{table.path}.{key}": source for key, source in table.close().items()}
+
+
+def _walk(table: Table, sources: dict[str, str]) -> Walk:
+    shares = ("first_share", "first_share_back", "carry_roll", "carry_into_attack")
+    rest = ("turn_rad_per_s", "stops_after_steps", "stop_tail_m", "stop_s", "linger_s")
+    walk = Walk(
+        full_m=table.numbers("full_m", low=0.0, count=4),
+        stop_m=table.numbers("stop_m", low=0.0, count=4),
+        after_roll_shares=table.numbers("after_roll_shares", low=0.0, high=1.0, count=2),
+        **{key: table.number(key, low=0.0, high=1.0) for key in shares},
+        **{key: table.number(key, low=0.0) for key in rest},
+    )
+    _closed(table, sources)
+    return walk
+
+
+def _camera(table: Table, sources: dict[str, str]) -> Camera:
+    shares = ("pivot_share_per_step", "yaw_share_per_step", "press_share")
+    camera = Camera(
+        **{key: table.number(key, low=0.0, high=1.0) for key in shares},
+        distance_m=table.number("distance_m", low=0.0),
+        height_m=table.number("height_m"),
+        view_z=table.number("view_z", low=-1.0, high=1.0),
+    )
+    _closed(table, sources)
+    return camera
+
+
+def _roll(table: Table, animations: tuple[str, ...], sources: dict[str, str]) -> Roll:
+    first, second = table.texts("animations", among=animations, count=2)
+    spans = {key: table.span(key, low=0.0) for key in ("invulnerable_s", "turn_s")}
+    numbers = {
+        key: table.number(key, low=0.0)
+        for key in (
+            "sp_cost", "regen_from_s", "end_s", "settle_s", "turn_rad_per_s", "again_within_s",
+            "carry", "carry_roll", "carry_direction_m",
+            "first_forward_m", "first_backward_m", "first_sideways_m", "first_s",
+        )
+    }  # fmt: skip
+    step_s = table.number("step_s", low=0.01)
+    names = ("forward_m", "right_m", "left_m", "backward_right_m", "backward_left_m")
+    profiles = {key: table.numbers(key) for key in names}
+    if len({len(profile) for profile in profiles.values()}) > 1:
+        raise table.error("forward_m", list(profiles["forward_m"]), "must be as long as the other directions of the roll")
+    roll = Roll(
+        (first, second), **numbers, **spans, step_s=step_s, **profiles,
+        on_light=table.text("on_light"), on_heavy=table.text("on_heavy"),
+    )  # fmt: skip
+    _closed(table, sources)
+    return roll
+
+
+def _span(table: Table, key: str, end_s: float) -> Span:
+    if not table.has(key):
+        return NO_SPAN
+    span = table.span(key, low=0.0)
+    if span[1] > end_s:
+        raise table.error(key, list(span), f"lies past the end of the move at {end_s:g}")
+    return span
+
+
+def _move(name: str, table: Table, animations: tuple[str, ...], sources: dict[str, str]) -> PlayerMove:
+    kind = table.text("kind", among=PLAYER_KINDS)
+    animation = table.text("animation", among=animations)
+    end_s = table.number("end_s", low=0.0)
+    spans = {key: _span(table, key, end_s) for key in ("turn_s", "invulnerable_s", "parry_s", "guard_s")}
+    numbers = {
+        key: table.number(key, low=0.0, default=default)
+        for key, default in (
+            ("sp_cost", 0.0), ("regen_from_s", NEVER_S), ("guarded_damage_factor", 1.0),
+            ("riposte_damage", 0.0), ("pull_s", 0.0), ("hold_s", 0.0),
+        )
+    }  # fmt: skip
+    times = {key: table.number(key, low=0.0, high=end_s, default=0.0) for key in ("sp_s", "riposte_s")}
+    links = {key: table.text(key, default="") for key in ("on_light", "on_heavy", "on_roll", "on_end")}
+    strike = _strike(table.table("strike"), end_s, sources) if table.has("strike") else None
+    motion = parse_motion(table.table("motion"), sources) if table.has("motion") else None
+    knocked_down = table.flag("knocked_down")
+    _closed(table, sources)
+    return PlayerMove(
+        name, animation, kind, end_s, **numbers, **times, **spans, **links, knocked_down=knocked_down,
+        strike=strike, motion=motion,
+    )  # fmt: skip
+
+
+def _strike(table: Table, end_s: float, sources: dict[str, str]) -> Strike:
+    from_s = table.number("from_s", low=0.0)
+    to_s = table.number("to_s")
+    if not from_s < to_s <= end_s:
+        raise table.error("to_s", to_s, f"must come after from_s = {from_s:g} and not past the move's end at {end_s:g}")
+    strike = Strike(
+        from_s,
+        to_s,
+        table.number("reach_m", low=0.0),
+        table.number("arc_deg", low=0.0, high=180.0),
+        table.number("damage", low=0.0),
+        table.number("poise", low=0.0),
+    )
+    _closed(table, sources)
+    return strike
+
+
+def _check_names(table: Table, moves: tuple[PlayerMove, ...], roll: Roll) -> None:
+    names = tuple(move.name for move in moves)
+    for needed in NEEDED_MOVES:
+        if needed not in names:
+            raise table.error(f"move.{needed}", None, "is missing; the rules of the fight start it")
+    for owner in (*moves, roll):
+        where = f"move.{owner.name}" if isinstance(owner, PlayerMove) else "roll"
+        for key in ("on_light", "on_heavy", "on_roll", "on_end"):
+            target = getattr(owner, key, "")
+            if target and target not in names:
+                raise table.error(f"{where}.{key}", target, f"is a follow-up that is no move{suggestion(target, names)}")

@@ -1,0 +1,189 @@
+"""Reads one TOML table strictly: every key known, every number in range and with a stated source."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from soulsgym.errors import DataError
+
+SOURCES = ("measured", "derived", "public", "guess")
+"""measured: a recording of the game; derived: worked out from those; public: published; guess: what players know."""
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """The content of a TOML file, or a DataError that says what is wrong with it."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(file, "file", file.name, f"cannot be read: {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(file, "file", file.name, f"is not TOML: {error}") from error
+
+
+class Table:
+    """A table of a data file from which values are taken by name, once each."""
+
+    def __init__(self, file: Path, path: str, content: object) -> None:
+        if not isinstance(content, Mapping):
+            raise DataError(file, path, content, "must be a table")
+        self.file, self.path = file, path
+        self._content: dict[str, Any] = dict(content)
+        self._known: list[str] = ["source"]
+        self._numbers: list[str] = []
+        self._source = self._content.pop("source", None)
+
+    def error(self, key: str, value: object, reason: str) -> DataError:
+        """The error for `value` under `key` of this table."""
+        return DataError(self.file, f"{self.path}.{key}" if self.path else key, value, reason)
+
+    def has(self, key: str) -> bool:
+        """Is the key there, not yet taken?"""
+        self._known.append(key)
+        return key in self._content
+
+    def _take(self, key: str, kind: str) -> Any:
+        self._known.append(key)
+        if key not in self._content:
+            raise self.error(key, None, f"is missing; give {kind}")
+        return self._content.pop(key)
+
+    def number(self, key: str, *, low: float = -math.inf, high: float = math.inf, default: float | None = None) -> float:
+        """A number within [low, high]."""
+        if default is not None and not self.has(key):
+            return default
+        value = self._take(key, "a number")
+        self._numbers.append(key)
+        return self._checked(key, value, low, high)
+
+    def numbers(self, key: str, *, low: float = -math.inf, high: float = math.inf, count: int = 0) -> tuple[float, ...]:
+        """A list of numbers within [low, high]; `count` fixes its length."""
+        values = self._take(key, "a list of numbers")
+        self._numbers.append(key)
+        if not isinstance(values, list) or not values or (count and len(values) != count):
+            raise self.error(key, values, f"must be a list of {count or 'one or more'} numbers")
+        return tuple(self._checked(key, value, low, high) for value in values)
+
+    def lists(self, key: str) -> list[tuple[float, ...]]:
+        """A list of lists of numbers."""
+        rows = self._take(key, "a list of lists of numbers")
+        self._numbers.append(key)
+        if not isinstance(rows, list) or not rows or not all(isinstance(row, list) for row in rows):
+            raise self.error(key, rows, "must be a list of lists of numbers")
+        return [tuple(self._checked(key, value, -math.inf, math.inf) for value in row) for row in rows]
+
+    def span(self, key: str, *, low: float = -math.inf, high: float = math.inf) -> tuple[float, float]:
+        """Two numbers, the first not above the second."""
+        first, second = self.numbers(key, low=low, high=high, count=2)
+        if first > second:
+            raise self.error(key, [first, second], "must not begin above its end")
+        return first, second
+
+    def _checked(self, key: str, value: object, low: float, high: float) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise self.error(key, value, "must be a finite number")
+        if value < low:
+            raise self.error(key, value, f"must be at least {low:g}")
+        if value > high:
+            raise self.error(key, value, f"must be at most {high:g}")
+        return float(value)
+
+    def text(self, key: str, *, among: tuple[str, ...] | None = None, default: str | None = None) -> str:
+        """A string, one of `among` if given."""
+        if default is not None and not self.has(key):
+            return default
+        value = self._take(key, "a string")
+        if not isinstance(value, str):
+            raise self.error(key, value, "must be a string")
+        if among is not None and value not in among:
+            raise self.error(key, value, f"is not known{suggestion(value, among)}")
+        return value
+
+    def texts(self, key: str, *, among: tuple[str, ...] | None = None, count: int = 0) -> tuple[str, ...]:
+        """A list of strings, each one of `among` if given; `count` fixes its length."""
+        values = self._take(key, "a list of strings")
+        if not isinstance(values, list) or not values or (count and len(values) != count):
+            raise self.error(key, values, f"must be a list of {count or 'one or more'} strings")
+        for value in values:
+            if not isinstance(value, str):
+                raise self.error(key, value, "must be a string")
+            if among is not None and value not in among:
+                raise self.error(key, value, f"is not known{suggestion(value, among)}")
+        return tuple(values)
+
+    def flag(self, key: str) -> bool:
+        """True or false; false when absent."""
+        if not self.has(key):
+            return False
+        value = self._take(key, "true or false")
+        if not isinstance(value, bool):
+            raise self.error(key, value, "must be true or false")
+        return value
+
+    def table(self, key: str) -> Table:
+        """The table under `key`."""
+        return Table(self.file, f"{self.path}.{key}" if self.path else key, self._take(key, "a table"))
+
+    def tables(self, key: str) -> Iterator[tuple[str, Table]]:
+        """Every table in the table under `key`, by name; none when absent."""
+        if not self.has(key):
+            return
+        content = self._take(key, "a table of tables")
+        path = f"{self.path}.{key}" if self.path else key
+        if not isinstance(content, Mapping):
+            raise self.error(key, content, "must be a table of tables")
+        for name, inner in content.items():
+            yield name, Table(self.file, f"{path}.{name}", inner)
+
+    def rows(self, key: str) -> Iterator[Table]:
+        """Every table in the list under `key`; none when absent."""
+        if not self.has(key):
+            return
+        content = self._take(key, "a list of tables")
+        if not isinstance(content, list):
+            raise self.error(key, content, "must be a list of tables")
+        path = f"{self.path}.{key}" if self.path else key
+        for index, inner in enumerate(content):
+            yield Table(self.file, f"{path}[{index}]", inner)
+
+    def weights(self, key: str) -> dict[str, float]:
+        """A table of positive weights by name."""
+        inner = self.table(key)
+        names = list(inner._content)
+        if not names:
+            raise self.error(key, {}, "must hold at least one weight")
+        self._numbers.append(key)
+        return {name: inner.number(name, low=0.0) for name in names}
+
+    def close(self, *, inherited_source: bool = False) -> dict[str, str]:
+        """Refuse what was not taken, and return the source of every number that was."""
+        for key, value in self._content.items():
+            raise self.error(key, value, f"is not a known key{suggestion(key, tuple(self._known))}")
+        if inherited_source and self._source is None:
+            return {}
+        return {key: self._source_of(key) for key in self._numbers}
+
+    def _source_of(self, key: str) -> str:
+        source = self._source
+        if isinstance(source, Mapping):
+            for name in source:
+                if name != "*" and name not in self._known:
+                    raise self.error(f"source.{name}", source[name], f"names no key here{suggestion(name, tuple(self._known))}")
+            source = source.get(key, source.get("*"))
+        if source is None:
+            raise self.error(key, None, f"has no source; give one of {', '.join(SOURCES)}")
+        if source not in SOURCES:
+            raise self.error("source", source, f"is not one of {', '.join(SOURCES)}")
+        return str(source)
+
+
+def suggestion(word: str, known: tuple[str, ...]) -> str:
+    """', did you mean ...?' if something similar is known, else the list of what is."""
+    close = difflib.get_close_matches(word, known, n=1)
+    if close:
+        return f", did you mean {close[0]!r}?"
+    return f"; known are {', '.join(sorted(set(known)))}"

@@ -1,0 +1,1 @@
+"""The simulator: all the Numba kernels, and the engine around them."""

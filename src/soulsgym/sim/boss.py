@@ -1,0 +1,294 @@
+"""One tick of the boss: what it wants, what it does, where it goes."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from soulsgym.movesets.boss import MOVE_KINDS
+from soulsgym.movesets.pack import MAX_ACTS, TURN_ACT
+from soulsgym.sim.geometry import cosine, heading_to, sine, wrap
+from soulsgym.sim.player import knocked_down
+from soulsgym.sim.random import draw, draw_between, mixed, unit
+
+ATTACK, IDLE, WALK, STRAFE, TURN, TRANSFORM, OPEN, PARRIED, EXECUTED = range(len(MOVE_KINDS))
+
+# What the boss is after. NEW decides at the next chance.
+NEW, ATTACKING, APPROACH, STRAFING, TURNING, CHANGING = range(6)
+NO_ACT = -1
+"""An approach that ends in a new decision instead of an attack."""
+
+
+@njit
+def set_boss_heading(f, angle):
+    """Turn the boss to a heading."""
+    f.ba = angle
+    f.bsin = sine(angle)
+    f.bcos = cosine(angle)
+
+
+@njit
+def bearing_of_player(f):
+    """The player's direction from the boss's heading, positive to the right."""
+    return wrap(heading_to(f.px - f.bx, f.py - f.by) - f.ba)
+
+
+@njit
+def start_boss_move(f, c, T, move):
+    """Begin a move now."""
+    row = T.boss_moves[move]
+    f.bmove = move
+    f.bt = 0.0
+    f.cum_f = 0.0
+    f.cum_r = 0.0
+    f.linked = 0
+    f.decided = 0
+    f.hit_bits = 0
+    f.dodge_bits = 0
+    f.shift = 0.0
+    if f.shift_s > 0.0:
+        f.shift = f.shift_s * (2.0 * unit(mixed(f.key, (move + 1) << 40)) - 1.0)
+    if row.label != f.blabel or row.kind == ATTACK:
+        f.blabel = row.label
+        f.blabel_t = 0.0
+
+
+@njit
+def _decide(f, c, T, r):
+    """Choose the next act by the first rule that fits; sets goal, act and how long it may take."""
+    phase = T.phases[f.phase - 1]
+    if f.changes == 1 and phase.change_move >= 0 and f.boss_hp <= phase.change_share * c.boss_hp:
+        f.goal = CHANGING
+        return
+    if f.first == 1:
+        f.first = 0
+        f.goal, f.act, f.goal_t = APPROACH, NO_ACT, draw_between(f, phase.first_lo_s, phase.first_hi_s)
+        return
+    bearing = bearing_of_player(f)
+    gap = r - c.boss_radius_m
+    chosen = -1
+    for i in range(phase.rule, phase.rule + phase.rules):
+        rule = T.rules[i]
+        if (
+            rule.gap_lo <= gap < rule.gap_hi
+            and rule.bearing_lo <= bearing <= rule.bearing_hi
+            and abs(bearing) >= rule.beyond
+        ):
+            chosen = i
+            break
+    if chosen < 0:
+        f.goal = TURNING
+        return
+    weights = T.rules[chosen].weights
+    total = phase.down_weight if knocked_down(f, T.player_moves) else 0.0
+    down = total
+    for a in range(MAX_ACTS):
+        total += 1.0 if weights[a] > 0.0 and f.ready_s[a] > f.clock_s else weights[a]
+    left = draw(f) * total - down
+    if left < 0.0:
+        f.goal, f.act, f.goal_t = APPROACH, NO_ACT, draw_between(f, phase.first_lo_s, phase.first_hi_s)
+        return
+    act = TURN_ACT
+    for a in range(MAX_ACTS):
+        weight = 1.0 if weights[a] > 0.0 and f.ready_s[a] > f.clock_s else weights[a]
+        if weight > 0.0:
+            act = a
+            if left < weight:
+                break
+            left -= weight
+    if act == TURN_ACT:
+        f.goal = TURNING
+        return
+    _take_act(f, T, phase.act + act, act)
+
+
+@njit
+def _take_act(f, T, row, act):
+    f.act = row
+    f.ready_s[act] = f.clock_s + T.acts[row].cooldown_s
+    f.goal = APPROACH
+    f.goal_t = T.acts[row].approach_s
+    total = 0.0
+    first, count = T.acts[row].chain, T.acts[row].chains
+    for i in range(first, first + count):
+        total += T.chains[i].weight
+    left = draw(f) * total
+    chain = first
+    for i in range(first, first + count):
+        chain = i
+        if left < T.chains[i].weight:
+            break
+        left -= T.chains[i].weight
+    f.link, f.links = T.chains[chain].link, T.chains[chain].links
+
+
+@njit
+def _strafe_or_decide(f, c, T, r):
+    phase = T.phases[f.phase - 1]
+    odds = T.acts[f.act].strafe_odds if f.act >= 0 else 0.0
+    if odds > 0.0 and draw(f) < odds and not (f.changes == 1 and f.boss_hp <= phase.change_share * c.boss_hp):
+        f.goal = STRAFING
+        if r - c.boss_radius_m < phase.near_gap_m:
+            f.goal_t = draw_between(f, phase.near_lo_s, phase.near_hi_s)
+            # Away from the side the player is on, so that he comes round to the front.
+            f.pending = c.b_left if bearing_of_player(f) > 0.0 else c.b_right
+        else:
+            f.goal_t = draw_between(f, phase.far_lo_s, phase.far_hi_s)
+            f.pending = c.b_left if draw(f) < 0.5 else c.b_right
+    else:
+        _decide(f, c, T, r)
+
+
+@njit
+def _within_approach(f, T, r):
+    return f.act >= 0 and r <= T.acts[f.act].approach_m
+
+
+@njit
+def _begin_goal(f, c, T, r):
+    """Start the move that serves the goal, turning on the spot first where the game does."""
+    if f.goal == CHANGING:
+        start_boss_move(f, c, T, T.phases[f.phase - 1].change_move)
+        return
+    if f.goal == APPROACH and _within_approach(f, T, r):
+        f.goal = ATTACKING
+        start_boss_move(f, c, T, T.acts[f.act].move)
+        return
+    bearing = bearing_of_player(f)
+    away = abs(bearing)
+    if f.goal == TURNING or away > c.turn_beyond:
+        if away > c.around_beyond:
+            start_boss_move(f, c, T, c.b_around_r if bearing > 0.0 else c.b_around_l)
+        else:
+            start_boss_move(f, c, T, c.b_turn_r if bearing > 0.0 else c.b_turn_l)
+        return
+    move = c.b_walk if f.goal == APPROACH else f.pending
+    if f.bmove != move:
+        start_boss_move(f, c, T, move)
+
+
+@njit
+def _carry_on(f, c, T, r):
+    """A free boss: decide and begin."""
+    _decide(f, c, T, r)
+    _begin_goal(f, c, T, r)
+
+
+@njit
+def _lead(f, c, T, r):
+    """Recovering from an attack: the next one is already chosen, and shown, before this one is over."""
+    f.decided = 1
+    _strafe_or_decide(f, c, T, r)
+    if f.goal == APPROACH and _within_approach(f, T, r):
+        f.goal = ATTACKING
+        f.blabel = T.boss_moves[T.acts[f.act].move].label
+    else:
+        f.blabel = c.id_boss_idle
+    f.blabel_t = 0.0
+
+
+@njit
+def _end_attack(f, c, T, r):
+    if f.goal == ATTACKING:
+        label_t = f.blabel_t
+        start_boss_move(f, c, T, T.acts[f.act].move)
+        f.blabel_t = label_t
+    else:
+        _begin_goal(f, c, T, r)
+
+
+@njit
+def _start_link(f, c, T, move):
+    f.link += 1
+    f.links -= 1
+    start_boss_move(f, c, T, move)
+
+
+@njit
+def mind_tick(f, c, T, r):
+    """What follows from the time in the current move."""
+    row = T.boss_moves[f.bmove]
+    kind = row.kind
+    if kind == ATTACK:
+        if f.linked == 0 and f.links > 0 and row.link_s >= 0.0 and f.bt >= row.link_s:
+            f.linked = 1
+            link = T.links[f.link]
+            if r < link.within_m:
+                _start_link(f, c, T, link.move)
+                return
+            f.links = 0
+        if f.decided == 0 and f.bt >= row.label_end_s:
+            f.links = 0
+            _lead(f, c, T, r)
+        if f.bt >= row.end_s:
+            _end_attack(f, c, T, r)
+    elif kind == WALK:
+        f.goal_t -= c.tick_s
+        if f.act >= 0:
+            if f.goal_t <= 0.0 or r <= T.acts[f.act].approach_m:
+                f.goal = ATTACKING
+                start_boss_move(f, c, T, T.acts[f.act].move)
+        else:
+            phase = T.phases[f.phase - 1]
+            if f.goal_t <= 0.0 or r <= phase.first_m:
+                _carry_on(f, c, T, r)
+    elif kind == STRAFE:
+        f.goal_t -= c.tick_s
+        if f.goal_t <= 0.0:
+            _carry_on(f, c, T, r)
+    elif kind == TURN:
+        if f.bt >= row.end_s:
+            if f.goal == TURNING:
+                _carry_on(f, c, T, r)
+            else:
+                _begin_goal(f, c, T, r)
+    elif kind == IDLE:
+        _carry_on(f, c, T, r)
+    elif f.bt >= row.end_s:
+        if kind == TRANSFORM:
+            f.phase += 1
+            f.first = 1
+            for a in range(MAX_ACTS):
+                f.ready_s[a] = 0.0
+        f.act = NO_ACT
+        _carry_on(f, c, T, r)
+
+
+@njit
+def body_tick(f, c, T, r, dx, dy):
+    """Move and turn for one tick; (dx, dy) leads from the boss to the player, r is its length."""
+    row = T.boss_moves[f.bmove]
+    dt = c.tick_s * f.boss_clock
+    f.bt += dt
+    f.blabel_t += c.tick_s
+    f.clock_s += c.tick_s
+    tick = min(f.bt / c.tick_s, row.rows - 2.0)
+    whole = int(tick)
+    share = tick - whole
+    base = row.curve + whole
+    curves = T.boss_curves
+    cum_f = curves[base, 0] + share * (curves[base + 1, 0] - curves[base, 0])
+    cum_r = curves[base, 1] + share * (curves[base + 1, 1] - curves[base, 1])
+    forward, right = cum_f - f.cum_f, cum_r - f.cum_r
+    f.cum_f, f.cum_r = cum_f, cum_r
+    last = max(row.curve, base - 1) if share < 0.5 else base
+    chase, turn = curves[last, 2], curves[last, 3]
+    if turn > 0.0:
+        error = wrap(heading_to(dx, dy) - f.ba)
+        limit = turn * f.boss_clock
+        set_boss_heading(f, wrap(f.ba + min(max(error, -limit), limit)))
+    if chase > 0.0:
+        forward += chase * r
+    if row.kind == WALK or row.kind == STRAFE:
+        forward *= f.speed_k
+        right *= f.speed_k
+    move_x = -f.bsin * forward - f.bcos * right
+    move_y = -f.bcos * forward + f.bsin * right
+    if f.bt < row.blend_s:
+        fade = 1.0 - f.bt / row.blend_s
+        move_x += f.bcar_x * fade
+        move_y += f.bcar_y * fade
+    elif row.kind != ATTACK:
+        f.bcar_x, f.bcar_y = move_x, move_y
+    f.bx += move_x
+    f.by += move_y
+    return move_x, move_y

@@ -1,0 +1,266 @@
+"""Blows and bodies: who hits whom, what it does, and that nobody stands inside anybody or off the ground."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from soulsgym.movesets.boss import HIT_SHAPES
+from soulsgym.movesets.player import PLAYER_KINDS
+from soulsgym.sim.boss import EXECUTED, NO_ACT, OPEN, PARRIED, bearing_of_player, start_boss_move
+from soulsgym.sim.geometry import HALF_PI, PI, ground_z, heading_to, near_edge, wrap
+from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE
+from soulsgym.sim.player import GRABBED, invulnerable, set_heading, show, start_move
+
+SECTOR, THRUST, DISC = range(len(HIT_SHAPES))
+RIPOSTE = PLAYER_KINDS.index("riposte")
+
+
+@njit
+def _in_hit(f, hit, r, dx, dy, share):
+    """Is the player inside the blow? `share` of its time is over."""
+    reach = hit.reach_m * f.reach_k
+    if hit.shape == DISC:
+        x = dx + f.bsin * hit.offset_m
+        y = dy + f.bcos * hit.offset_m
+        return x * x + y * y <= reach * reach
+    if r > reach or r < hit.inner_m:
+        return False
+    if hit.shape == THRUST:
+        along = -f.bsin * dx - f.bcos * dy
+        across = -f.bcos * dx + f.bsin * dy
+        return along > 0.0 and abs(across) <= hit.half_width_m
+    bearing = bearing_of_player(f)
+    if hit.sweep == 0:
+        return hit.arc_from <= bearing <= hit.arc_to
+    # The blade is where its share of the way says, with a finger's width of 15 degrees to either side.
+    blade = hit.arc_from + share * (hit.arc_to - hit.arc_from)
+    return abs(wrap(bearing - blade)) <= PI / 12.0 + 0.5 * abs(hit.arc_to - hit.arc_from) * 0.2
+
+
+@njit
+def _flinch_side(f):
+    """0 front, 1 right, 2 back, 3 left: where the boss stands, seen from the player."""
+    bearing = wrap(heading_to(f.bx - f.px, f.by - f.py) - f.pa)
+    if abs(bearing) <= HALF_PI / 2.0:
+        return 0
+    if abs(bearing) >= 1.5 * HALF_PI:
+        return 2
+    return 1 if bearing > 0.0 else 3
+
+
+@njit
+def hurt(f, g, damage, move):
+    """Take damage from a boss move."""
+    damage = min(f.hp, damage)
+    f.hp -= damage
+    g.damage_taken += damage
+    g.hit_by = move
+    if f.hp <= 0.0:
+        g.killed_by = move
+
+
+@njit
+def _grab(f, c, T, grab):
+    start_move(f, T.player_moves, c.p_throw)
+    f.paid = 1
+    f.lock = 0
+    set_heading(f, wrap(f.ba + PI))
+    f.links = 0
+    start_boss_move(f, c, T, grab)
+
+
+@njit
+def _struck(f, g, c, T, hit, row):
+    """A blow reached the player, who is neither invulnerable nor parrying."""
+    moves = T.player_moves
+    damage = round(hit.damage * f.damage_k)
+    if row.grab >= 0:
+        _grab(f, c, T, row.grab)
+        g.hit_by = f.bmove
+        return
+    reaction = hit.reaction
+    if f.pmove >= 0 and moves[f.pmove].guard_from <= f.pt < moves[f.pmove].guard_to:
+        guarding = f.sp > 0.0
+        f.sp = max(c.sp_floor, f.sp - hit.stamina)
+        if guarding:
+            hurt(f, g, round(damage * moves[f.pmove].guard_factor), f.bmove)
+            return
+        reaction = c.p_guard_break
+    hurt(f, g, damage, f.bmove)
+    if f.pmove == ROLL_MOVE and moves[reaction].down == 0:
+        f.flinch_t = 0.0
+        show(f, c.flinch[_flinch_side(f)])
+        return
+    start_move(f, moves, reaction)
+    f.paid = 1
+    set_heading(f, heading_to(f.bx - f.px, f.by - f.py))
+
+
+@njit
+def boss_blows(f, g, c, T, r, dx, dy):
+    """The blows of the boss's move in this tick."""
+    row = T.boss_moves[f.bmove]
+    for i in range(row.hits):
+        bit = 1 << i
+        if f.hit_bits & bit:
+            continue
+        hit = T.hits[row.hit + i]
+        since = f.bt - hit.from_s - f.shift
+        lasts = hit.to_s - hit.from_s
+        if since < 0.0 or since > lasts:
+            continue
+        if not _in_hit(f, hit, r, dx, dy, since / lasts):
+            continue
+        if invulnerable(f, c, T.player_moves):
+            if not f.dodge_bits & bit:
+                f.dodge_bits |= bit
+                g.dodged = f.bmove
+            continue
+        f.hit_bits |= bit
+        if f.pmove >= 0 and hit.parriable == 1:
+            mine = T.player_moves[f.pmove]
+            facing = abs(wrap(heading_to(-dx, -dy) - f.pa)) <= HALF_PI
+            if facing and mine.parry_from <= f.pt < mine.parry_to:
+                f.act = NO_ACT
+                f.links = 0
+                start_boss_move(f, c, T, c.b_parried)
+                return
+        _struck(f, g, c, T, hit, row)
+        return
+
+
+@njit
+def _wound_boss(f, g, c, damage, move):
+    damage = min(f.boss_hp, damage)
+    f.boss_hp -= damage
+    g.damage_dealt += damage
+    g.landed = move
+
+
+@njit
+def player_blows(f, g, c, T, r, dx, dy):
+    """The blow of the player's move in this tick."""
+    if f.pmove < 0 or f.struck == 1:
+        return
+    mine = T.player_moves[f.pmove]
+    if mine.kind == RIPOSTE:
+        if f.pt >= mine.riposte_s:
+            f.struck = 1
+            _wound_boss(f, g, c, mine.riposte_damage, f.pmove)
+        return
+    if not mine.hit_from <= f.pt <= mine.hit_to:
+        return
+    if r > mine.reach_m or abs(wrap(heading_to(-dx, -dy) - f.pa)) > mine.arc:
+        return
+    f.struck = 1
+    kind = T.boss_moves[f.bmove].kind
+    opened = kind == OPEN or kind == PARRIED
+    _wound_boss(f, g, c, round(mine.damage * (c.opened_factor if opened else 1.0)), f.pmove)
+    f.poise_t = 0.0
+    if opened or kind == EXECUTED:
+        return
+    f.poise -= mine.poise
+    if f.poise <= 0.0 and T.boss_moves[f.bmove].throw_damage == 0.0 and f.boss_hp > 0.0:
+        f.poise = c.poise
+        f.act = NO_ACT
+        f.links = 0
+        start_boss_move(f, c, T, c.b_stagger)
+
+
+@njit
+def may_riposte(f, c, T, r):
+    """Does a light attack now become the riposte?"""
+    if T.boss_moves[f.bmove].kind != PARRIED or r > c.riposte_m:
+        return False
+    return abs(bearing_of_player(f)) <= c.riposte_arc
+
+
+@njit
+def held_tick(f, g, c, T):
+    """A grabbed player goes where the boss's hands go, until he is thrown."""
+    mine = T.player_moves[f.pmove]
+    if f.pt < mine.hold_s:
+        share = min(1.0, c.tick_s / max(mine.pull_s - f.pt, c.tick_s))
+        f.px += (f.bx - f.px) * share
+        f.py += (f.by - f.py) * share
+    else:
+        # Thrown along the boss's heading, which is behind the player.
+        f.kf = -1.0
+    boss = T.boss_moves[f.bmove]
+    if boss.throw_damage > 0.0 and f.paid == 1 and f.bt >= boss.throw_s:
+        f.paid = 2
+        hurt(f, g, round(boss.throw_damage * f.damage_k), f.bmove)
+
+
+@njit
+def separate(f, c, T, boss_x, boss_y):
+    """Keep the bodies apart: whoever moves in is stopped. (boss_x, boss_y) is the boss's motion in this tick."""
+    if f.pmove >= 0 and T.player_moves[f.pmove].kind == GRABBED:
+        return
+    dx, dy = f.px - f.bx, f.py - f.by
+    square = dx * dx + dy * dy
+    if square >= c.least_m * c.least_m:
+        return
+    r = square**0.5
+    if r < 1e-9:
+        dx, dy, r = -f.bsin, -f.bcos, 1.0
+        f.px, f.py = f.bx, f.by
+        square = 0.0
+    nx, ny = dx / r, dy / r
+    overlap = c.least_m - square**0.5
+    mine = max(0.0, -(f.vx * nx + f.vy * ny))
+    its = max(0.0, boss_x * nx + boss_y * ny)
+    share = mine / (mine + its) if mine + its > 1e-9 else 1.0
+    f.px += nx * overlap * share
+    f.py += ny * overlap * share
+    f.bx -= nx * overlap * (1.0 - share)
+    f.by -= ny * overlap * (1.0 - share)
+
+
+@njit
+def _start_fall(f, c):
+    f.pmove = FALL_MOVE
+    f.pt = 0.0
+    f.fall_v = 0.0
+    f.cf = -1
+    f.cr = -1
+    f.flinch_t = -1.0
+    show(f, c.id_fall_start)
+
+
+@njit
+def keep_inside(f, c, T):
+    """Walls stop both; a cliff stops the boss, and drops the player."""
+    # Twice around, because leaving one edge in a corner may cross the next.
+    corners = c.edges
+    if near_edge(c, f.bx, f.by):
+        for i in range(2 * corners):
+            edge = T.edges[i % corners]
+            over = edge.nx * f.bx + edge.ny * f.by - edge.d + c.boss_radius_m
+            if over > 0.0:
+                f.bx -= edge.nx * over
+                f.by -= edge.ny * over
+    if near_edge(c, f.px, f.py):
+        for i in range(2 * corners):
+            edge = T.edges[i % corners]
+            over = edge.nx * f.px + edge.ny * f.py - edge.d
+            if over > 0.0:
+                if edge.cliff == 1 and not (f.pmove >= 0 and T.player_moves[f.pmove].kind == GRABBED):
+                    _start_fall(f, c)
+                    return
+                f.px -= edge.nx * over
+                f.py -= edge.ny * over
+
+
+@njit
+def fall_tick(f, g, c):
+    """Fall; deep enough is deadly."""
+    f.fall_v += c.fall_per_tick2
+    f.pz -= f.fall_v
+    f.pt += c.tick_s
+    f.plabel_t += c.tick_s
+    if f.pt >= c.fall_loop_s and f.plabel == c.id_fall_start:
+        show(f, c.id_fall_loop)
+    if f.pz < ground_z(c, f.px, f.py) - c.deadly_drop_m:
+        g.damage_taken += f.hp
+        f.hp = 0.0

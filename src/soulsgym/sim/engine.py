@@ -1,0 +1,121 @@
+"""SimEngine: many simulated fights at once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsgym.controls import CONTROL, Controls
+from soulsgym.engine import START, Snapshot
+from soulsgym.errors import MisuseError, StartError
+from soulsgym.movesets import Moveset
+from soulsgym.movesets.pack import pack
+from soulsgym.sim.hidden import HIDDEN
+from soulsgym.sim.kernels import reset_range, step_range
+from soulsgym.state import FIGHT, Fights, Outcome
+
+KIND = "sim-1"
+"""Kind of a snapshot; the number rises when the meaning of HIDDEN changes."""
+
+
+class SimEngine:
+    """`n` fights of one moveset.
+
+    `phase` is where a fight begins; `changes` lets the boss go on to the next phase at its threshold. With `threads` the
+    fights are stepped in as many stretches at once; the result is the same for any number.
+    """
+
+    def __init__(
+        self,
+        moveset: Moveset,
+        n: int = 1,
+        *,
+        phase: int = 1,
+        changes: bool = False,
+        randomize: float = 0.0,
+        threads: int = 1,
+    ) -> None:
+        phases = len(moveset.boss.phases)
+        if n < 1:
+            raise MisuseError(f"number of fights {n} is not possible; give 1 or more")
+        if not 1 <= phase <= phases:
+            raise MisuseError(f"phase {phase} is not there; {moveset.boss.name} has phases 1 to {phases}")
+        if not 0.0 <= randomize <= 1.0:
+            raise MisuseError(f"randomize {randomize} is out of range; give 0.0 to 1.0")
+        if threads < 1:
+            raise MisuseError(f"threads {threads} is not possible; give 1 or more")
+        self.moveset = moveset
+        self.fights: Fights = np.zeros(n, FIGHT)
+        self.fights["outcome"] = Outcome.DIED
+        self.hidden: npt.NDArray[Any] = np.zeros(n, HIDDEN)
+        self.tables = pack(moveset)
+        self._phase, self._changes, self._randomize = phase, changes, float(randomize)
+        bounds = np.linspace(0, n, min(threads, n) + 1).astype(int)
+        self._stretches = [(int(low), int(high)) for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+        self._pool = ThreadPoolExecutor(len(self._stretches) - 1) if len(self._stretches) > 1 else None
+
+    def reset(self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None = None) -> None:
+        """Begin anew the fights of `mask`; without seeds each goes on with its own stream of randomness."""
+        if starts.dtype != START or len(starts) != len(self.fights):
+            raise MisuseError(f"starts are {starts.dtype} x {len(starts)}; give one START for each of {len(self.fights)} fights")
+        self._check_starts(starts[mask])
+        seeded = seeds is not None
+        given = np.zeros(len(self.fights), np.uint64) if seeds is None else seeds
+        reset_range(
+            self.fights, self.hidden, mask, starts, given, seeded, self.tables,
+            self._phase, int(self._changes), self._randomize, 0, len(self.fights),
+        )  # fmt: skip
+
+    def step(self, controls: Controls) -> None:
+        """Advance every running fight by 0.1 s; a fight that is over stays as it is."""
+        if controls.dtype != CONTROL or len(controls) != len(self.fights):
+            raise MisuseError(f"controls are {controls.dtype} x {len(controls)}; give one CONTROL for each of {len(self.fights)} fights")
+        first, *others = self._stretches
+        if self._pool is None:
+            step_range(self.fights, self.hidden, controls, self.tables, *first)
+            return
+        waiting = [self._pool.submit(step_range, self.fights, self.hidden, controls, self.tables, *one) for one in others]
+        step_range(self.fights, self.hidden, controls, self.tables, *first)
+        for one in waiting:
+            one.result()
+
+    def snapshot(self) -> Snapshot:
+        """Copy the state of all fights."""
+        return Snapshot(KIND, self.fights.copy(), self.hidden.copy())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to a snapshot of the same number of fights."""
+        if snapshot.kind != KIND:
+            raise StartError(f"snapshot is of kind {snapshot.kind!r}, this simulator takes {KIND!r}; make it anew")
+        if snapshot.hidden.shape != self.hidden.shape or snapshot.hidden.dtype != HIDDEN or snapshot.fights.dtype != FIGHT:
+            raise StartError(f"snapshot holds {len(snapshot.hidden)} fights, this engine {len(self.hidden)}; restore it into the same number")
+        self.fights[:] = snapshot.fights
+        self.hidden[:] = snapshot.hidden
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def _check_starts(self, starts: npt.NDArray[Any]) -> None:
+        boss, player, arena = self.moveset.boss, self.moveset.player, self.moveset.arena
+        limits = (
+            ("phase", 0, len(boss.phases)),
+            ("player_hp", 1, player.hp),
+            ("player_sp", player.sp_floor, player.sp),
+            ("boss_hp", 1, boss.hp),
+        )
+        for key, low, high in limits:
+            bad = (starts[key] < low) | (starts[key] > high) | np.isinf(starts[key])
+            if bad.any():
+                raise StartError(f"start has {key} = {starts[key][bad][0]:g}; give {low:g} to {high:g}")
+        for key in ("player_pose", "boss_pose"):
+            for pose in np.unique(starts[key][~np.isnan(starts[key][:, 0])], axis=0):
+                if not arena.contains(pose[0], pose[1]) or not abs(pose[2]) <= np.pi + 1e-6:
+                    raise StartError(
+                        f"start has {key} = {pose.tolist()}; give x, y inside the arena and a heading within -pi to pi"
+                    )

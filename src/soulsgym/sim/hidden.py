@@ -1,0 +1,69 @@
+"""HIDDEN, the simulator's own record of a fight: everything the observation does not show."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from soulsgym.movesets.pack import MAX_ACTS
+
+NO_MOVE = -1
+"""The player stands or walks."""
+ROLL_MOVE = -2
+"""The player rolls; rolls are blended from profiles and so are no row of the move table."""
+FALL_MOVE = -3
+
+HIDDEN = np.dtype(
+    [
+        ("key", "u8"),
+        ("draws", "u8"),
+        # What this fight drew under domain randomisation.
+        *((name, "f8") for name in ("boss_clock", "reach_k", "damage_k", "speed_k", "shift_s", "drop", "noise_m", "noise_rad", "noise_s")),
+        ("delay", "i4"),
+        # The player.
+        *(
+            (name, "f8")
+            for name in (
+                "px", "py", "pz", "pa", "psin", "pcos",  # pose; sine and cosine of the heading
+                "vx", "vy",  # metres moved in the last tick
+                "hp", "sp",
+                "pt", "plabel_t",  # seconds of the label clock in the move, and in the label shown for it
+                "kf", "kr", "phi",  # how much of a roll's profiles is used, and its blended direction
+                "car_x", "car_y", "car_s",  # metres per tick that live on from the motion before, until then
+                "flinch_t",
+                "walk_x", "walk_y",  # metres per tick of the last walking
+                "stop_t", "since_roll",
+                "fall_v",
+                "held_x", "held_y",
+            )
+        ),
+        *(
+            (name, "i4")
+            for name in (
+                "pmove", "plabel", "cf", "cr", "paid", "struck", "walk_ticks", "held_steps", "held_key",
+                "last_roll", "after_roll", "lock",
+            )
+        ),
+        # The camera: its angle, and the lagging point it looks from.
+        *((name, "f8") for name in ("cam", "pivot_x", "pivot_y")),
+        # The boss.
+        *(
+            (name, "f8")
+            for name in (
+                "bx", "by", "ba", "bsin", "bcos",
+                "boss_hp", "poise", "poise_t",
+                "bt", "blabel_t", "cum_f", "cum_r",  # time in the move; metres of its curve used up
+                "bcar_x", "bcar_y",  # metres per tick carried over from the move before
+                "goal_t", "shift", "clock_s",
+            )
+        ),
+        *(
+            (name, "i4")
+            for name in (
+                "bmove", "blabel", "phase", "changes", "first", "goal", "act", "link", "links", "linked", "decided",
+                "hit_bits", "dodge_bits", "pending",
+            )
+        ),
+        ("ready_s", "f8", (MAX_ACTS,)),  # when each act of the phase has cooled down
+    ],
+    align=True,
+)  # fmt: skip

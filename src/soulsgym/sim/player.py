@@ -1,0 +1,389 @@
+"""One tick of the player: input, stamina, motion, labels."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from soulsgym.controls import Button
+from soulsgym.movesets.player import PLAYER_KINDS
+from soulsgym.sim.geometry import PI, blend_direction, cosine, heading_to, sine, wrap
+from soulsgym.sim.hidden import FALL_MOVE, NO_MOVE, ROLL_MOVE
+
+ATTACK = PLAYER_KINDS.index("attack")
+ROLLING = PLAYER_KINDS.index("roll")
+GRABBED = PLAYER_KINDS.index("grabbed")
+NONE, ROLL, LIGHT, HEAVY, PARRY = (int(button) for button in Button)
+
+KEY_ANGLE = PI / 4.0
+FIRST_TICKS = 5
+"""Ticks of motion in the step of a press: six less the one the input takes."""
+STOP_BY_KEY = (0, 0, 3, 1, 1, 1, 2, 0)
+"""Which of RunStopFront, Back, Left, Right follows a walk with that key."""
+
+
+@njit
+def curve_at(curves, offset, tick):
+    """A cumulative curve at a fractional tick."""
+    whole = int(tick)
+    share = tick - whole
+    low = curves[offset + whole]
+    return low + share * (curves[offset + whole + 1] - low)
+
+
+@njit
+def set_heading(f, angle):
+    """Turn the player to a heading."""
+    f.pa = angle
+    f.psin = sine(angle)
+    f.pcos = cosine(angle)
+
+
+@njit
+def turn_to_boss(f, limit):
+    """Turn the player towards the boss by at most `limit`."""
+    error = wrap(heading_to(f.bx - f.px, f.by - f.py) - f.pa)
+    set_heading(f, wrap(f.pa + min(max(error, -limit), limit)))
+
+
+@njit
+def show(f, label):
+    """Show a label from its beginning."""
+    f.plabel = label
+    f.plabel_t = 0.0
+
+
+@njit
+def start_move(f, moves, move):
+    """Begin a move of the table; what went on before is over."""
+    row = moves[move]
+    f.pmove = move
+    f.pt = 0.0
+    f.kf = 1.0
+    f.kr = 1.0
+    f.cf = row.curve_f
+    f.cr = row.curve_r
+    f.paid = 0
+    f.struck = 0
+    f.flinch_t = -1.0
+    f.walk_ticks = 0
+    f.held_steps = 0
+    f.car_s = -1.0
+    f.after_roll = 0
+    show(f, row.label)
+
+
+@njit
+def start_idle(f, c):
+    """Stand."""
+    f.pmove = NO_MOVE
+    f.pt = 0.0
+    f.stop_t = c.linger_s
+    f.walk_ticks = 0
+    f.after_roll = 0
+    f.car_s = -1.0
+    f.lock = 1
+    show(f, c.id_idle)
+
+
+@njit
+def _roll_profiles(f, c, phi):
+    f.phi = phi
+    f.kf = cosine(phi)
+    f.kr = sine(phi)
+    forward = c.c_roll_f
+    if f.kf < 0.0:
+        forward = c.c_roll_br if f.kr > 0.0 else c.c_roll_bl
+    f.cf = forward
+    f.cr = c.c_roll_r if f.kr > 0.0 else c.c_roll_l
+
+
+@njit
+def _move_on(f, c, curves, ticks):
+    """Metres per tick, in the heading's frame, that the running motion would do in the next `ticks`."""
+    now = f.pt / c.tick_s
+    forward, right = 0.0, 0.0
+    if f.cf >= 0:
+        forward = f.kf * (curve_at(curves, f.cf, now + ticks) - curve_at(curves, f.cf, now)) / ticks
+    if f.cr >= 0:
+        right = f.kr * (curve_at(curves, f.cr, now + ticks) - curve_at(curves, f.cr, now)) / ticks
+    return forward, right
+
+
+@njit
+def _carry(f, forward, right, until_s):
+    f.car_x = -f.psin * forward - f.pcos * right
+    f.car_y = -f.pcos * forward + f.psin * right
+    f.car_s = until_s
+
+
+@njit
+def start_roll(f, c, curves, angle):
+    """Roll towards a heading in the world."""
+    rolling = f.pmove == ROLL_MOVE
+    again = rolling or f.since_roll <= c.roll_again_s
+    old_forward, old_right, old_phi = 0.0, 0.0, f.phi
+    if rolling:
+        old_forward, old_right = _move_on(f, c, curves, FIRST_TICKS)
+    last_vx, last_vy = f.vx, f.vy
+    if f.lock == 1:
+        set_heading(f, heading_to(f.bx - f.px, f.by - f.py))
+    else:
+        set_heading(f, angle)
+    if rolling:
+        k = c.roll_carry_m / FIRST_TICKS
+        _carry(
+            f, c.roll_carry_roll * old_forward + k * cosine(old_phi), c.roll_carry_roll * old_right + k * sine(old_phi),
+            c.roll_first_s,
+        )  # fmt: skip
+    else:
+        share = c.roll_carry * 6.0 / FIRST_TICKS
+        f.car_x, f.car_y, f.car_s = last_vx * share, last_vy * share, c.roll_first_s
+    _roll_profiles(f, c, blend_direction(angle - f.pa))
+    f.pmove = ROLL_MOVE
+    f.pt = 0.0
+    f.paid = 0
+    f.flinch_t = -1.0
+    f.walk_ticks = 0
+    f.held_steps = 0
+    f.after_roll = 0
+    f.last_roll = c.id_roll_b if again and f.last_roll == c.id_roll_a else c.id_roll_a
+    show(f, f.last_roll)
+
+
+@njit
+def _start_get_up(f, c, moves, angle):
+    start_move(f, moves, c.p_get_up)
+    if f.lock == 0:
+        set_heading(f, angle)
+    phi = blend_direction(angle - f.pa)
+    f.phi = phi
+    f.kf, f.kr = cosine(phi), sine(phi)
+    f.cr = f.cf
+
+
+@njit
+def press(f, c, moves, curves, button, key, cam):
+    """What a button does that the mask let through."""
+    angle = wrap(cam + key * KEY_ANGLE) if key >= 0 else cam
+    if button == ROLL:
+        if f.pmove >= 0 and moves[f.pmove].on_roll >= 0:
+            _start_get_up(f, c, moves, angle)
+        elif key >= 0:
+            start_roll(f, c, curves, angle)
+        else:
+            start_move(f, moves, c.p_backstep)
+        return
+    walked = f.walk_ticks > 0
+    carry_x, carry_y = f.vx * c.attack_carry, f.vy * c.attack_carry
+    if button == LIGHT:
+        move = c.p_light
+        if f.pmove == ROLL_MOVE:
+            move = c.roll_light
+        elif f.pmove >= 0 and moves[f.pmove].on_light >= 0:
+            move = moves[f.pmove].on_light
+    elif button == HEAVY:
+        move = c.p_heavy
+        if f.pmove == ROLL_MOVE:
+            move = c.roll_heavy
+        elif f.pmove >= 0 and moves[f.pmove].on_heavy >= 0:
+            move = moves[f.pmove].on_heavy
+    else:
+        move = c.p_parry
+    was_rolling = f.pmove == ROLL_MOVE
+    start_move(f, moves, move)
+    if was_rolling:
+        f.since_roll = 0.0
+    if walked:
+        f.car_x, f.car_y, f.car_s = carry_x, carry_y, c.roll_first_s
+
+
+@njit
+def hold(f, c, moves, curves, key):
+    """A direction is held through this step (key) or not (-1): labels and the start or end of walking."""
+    if key >= 0:
+        if f.pmove != NO_MOVE:
+            if f.pmove == ROLL_MOVE:
+                forward, right = _move_on(f, c, curves, 6)
+                _carry(f, c.walk_carry_roll * forward, c.walk_carry_roll * right, c.label_step_s)
+                f.after_roll = 1
+                f.since_roll = 0.0
+            else:
+                f.after_roll = 0
+                f.car_s = -1.0
+            f.pmove = NO_MOVE
+            f.pt = 0.0
+            f.walk_ticks = 0
+            f.held_steps = 0
+            f.lock = 1
+            show(f, c.id_move)
+        elif f.held_steps == 0:
+            f.walk_ticks = 0
+            f.after_roll = 0
+            f.car_s = -1.0
+            if f.plabel == c.id_idle:
+                show(f, c.id_move)
+        f.held_steps += 1
+        f.held_key = key
+        f.stop_t = 0.0
+    elif f.pmove == NO_MOVE and f.held_steps > 0:
+        if f.lock == 1:
+            turn_to_boss(f, PI)
+        if f.held_steps >= c.stops_after_steps:
+            show(f, c.id_stop_front + STOP_BY_KEY[f.held_key])
+            speed = (f.walk_x * f.walk_x + f.walk_y * f.walk_y) ** 0.5
+            if speed > 0.0:
+                f.held_x, f.held_y = f.walk_x / speed, f.walk_y / speed
+        f.held_steps = 0
+        f.walk_ticks = 0
+
+
+@njit
+def _walk(f, c, key, cam):
+    if f.lock == 1:
+        turn_to_boss(f, c.walk_turn)
+        phi = blend_direction(cam + key * KEY_ANGLE - f.pa)
+    else:
+        set_heading(f, wrap(cam + key * KEY_ANGLE))
+        phi = 0.0
+    forward, right = cosine(phi), sine(phi)
+    if f.walk_ticks < FIRST_TICKS:
+        share = c.after_roll_first if f.after_roll == 1 else (c.first_share_back if forward < -0.4 else c.first_share)
+    elif f.after_roll == 1 and f.walk_ticks < FIRST_TICKS + 6:
+        share = c.after_roll_second
+    else:
+        share = 1.0
+    f.walk_ticks += 1
+    k = share * f.speed_k / 6.0
+    forward *= k * (c.full_walk[0] if forward > 0.0 else c.full_walk[2])
+    right *= k * (c.full_walk[1] if right > 0.0 else c.full_walk[3])
+    f.walk_x = -f.psin * forward - f.pcos * right
+    f.walk_y = -f.pcos * forward + f.psin * right
+    f.vx += f.walk_x
+    f.vy += f.walk_y
+
+
+@njit
+def _stand(f, c):
+    stopping = f.plabel - c.id_stop_front
+    if 0 <= stopping < 4:
+        if f.plabel_t < c.label_step_s:
+            metres = c.stop_walk[stopping] / 6.0
+        elif f.plabel_t < 2.0 * c.label_step_s:
+            metres = c.stop_tail_m / 6.0
+        else:
+            metres = 0.0
+        f.vx += f.held_x * metres
+        f.vy += f.held_y * metres
+
+
+@njit
+def _regenerates(f, c, moves):
+    if f.pmove == NO_MOVE:
+        return True
+    if f.pmove == ROLL_MOVE:
+        return f.pt >= c.roll_regen_s
+    if f.pmove == FALL_MOVE:
+        return False
+    return f.pt >= moves[f.pmove].regen_s
+
+
+@njit
+def stamina_tick(f, c, moves):
+    """Recover, then pay: the cost of a roll is due at once, of an attack when it gets going."""
+    if _regenerates(f, c, moves):
+        f.sp = min(c.sp, f.sp + c.sp_per_tick)
+    if f.paid == 0:
+        if f.pmove == ROLL_MOVE:
+            f.sp = max(c.sp_floor, f.sp - c.roll_cost)
+            f.paid = 1
+        elif f.pmove >= 0 and f.pt >= moves[f.pmove].sp_s:
+            f.sp = max(c.sp_floor, f.sp - moves[f.pmove].sp_cost)
+            f.paid = 1
+
+
+@njit
+def motion_tick(f, c, moves, curves, key, cam):
+    """Move for one tick; sets vx, vy and the pose. `key` is the walk direction or -1."""
+    f.vx, f.vy = 0.0, 0.0
+    if f.pmove == NO_MOVE:
+        if key >= 0:
+            _walk(f, c, key, cam)
+        else:
+            _stand(f, c)
+        if f.car_s > 0.0 and f.pt < f.car_s:
+            f.vx += f.car_x
+            f.vy += f.car_y
+        f.px += f.vx
+        f.py += f.vy
+        return
+    if f.pmove == ROLL_MOVE:
+        if f.lock == 1 and (f.pt < c.roll_settle_s or c.roll_turn_from < f.pt < c.roll_turn_to):
+            turn_to_boss(f, c.roll_turn)
+    else:
+        row = moves[f.pmove]
+        if f.lock == 1 and row.turn_from <= f.pt < row.turn_to:
+            turn_to_boss(f, c.roll_turn)
+    now = f.pt / c.tick_s
+    forward, right = 0.0, 0.0
+    if f.cf >= 0:
+        forward = f.kf * (curve_at(curves, f.cf, now + 1.0) - curve_at(curves, f.cf, now))
+    if f.cr >= 0:
+        right = f.kr * (curve_at(curves, f.cr, now + 1.0) - curve_at(curves, f.cr, now))
+    f.vx = -f.psin * forward - f.pcos * right
+    f.vy = -f.pcos * forward + f.psin * right
+    if f.pt < f.car_s:
+        f.vx += f.car_x
+        f.vy += f.car_y
+    f.px += f.vx
+    f.py += f.vy
+
+
+@njit
+def clock_tick(f, c, moves, key):
+    """Let the clocks of move and label run, and end what is over."""
+    f.pt += c.tick_s
+    f.plabel_t += c.tick_s
+    if f.pmove == ROLL_MOVE:
+        f.since_roll = 0.0
+        if f.flinch_t >= 0.0:
+            f.flinch_t += c.tick_s
+            if f.flinch_t >= c.flinch_s:
+                f.flinch_t = -1.0
+                show(f, f.last_roll)
+        elif f.plabel_t >= c.roll_end_s:
+            start_idle(f, c)
+        return
+    f.since_roll += c.tick_s
+    if f.pmove == NO_MOVE:
+        if key < 0:
+            stopping = 0 <= f.plabel - c.id_stop_front < 4
+            if stopping and f.plabel_t >= c.stop_s:
+                start_idle(f, c)
+            elif f.plabel == c.id_move:
+                f.stop_t += c.tick_s
+                if f.stop_t > c.linger_s:
+                    start_idle(f, c)
+    elif f.pmove >= 0:
+        row = moves[f.pmove]
+        if f.pt >= row.end_s:
+            if row.on_end >= 0:
+                start_move(f, moves, row.on_end)
+            else:
+                start_idle(f, c)
+
+
+@njit
+def invulnerable(f, c, moves):
+    """Do blows pass through the player now?"""
+    if f.pmove == ROLL_MOVE:
+        return c.roll_inv_from <= f.pt < c.roll_inv_to
+    if f.pmove >= 0:
+        row = moves[f.pmove]
+        return row.inv_from <= f.pt < row.inv_to
+    return f.pmove == FALL_MOVE
+
+
+@njit
+def knocked_down(f, moves):
+    """Is the player on the ground?"""
+    return f.pmove >= 0 and moves[f.pmove].down == 1

@@ -1,0 +1,41 @@
+"""Counter-based randomness: the n-th draw of a fight depends on its key and n alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MIX_A = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_B = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_TO_UNIT = 1.0 / (1 << 53)
+
+
+@njit
+def mixed(key, counter):
+    """64 well-mixed bits of a key and a counter (the finaliser of SplitMix64)."""
+    z = key + _STEP * (counter + np.uint64(1))
+    z = (z ^ (z >> _S30)) * _MIX_A
+    z = (z ^ (z >> _S27)) * _MIX_B
+    return z ^ (z >> _S31)
+
+
+@njit
+def unit(bits):
+    """A number in [0, 1) of 64 bits."""
+    return (bits >> _S11) * _TO_UNIT
+
+
+@njit
+def draw(f):
+    """The fight's next number in [0, 1)."""
+    bits = mixed(f.key, f.draws)
+    f.draws += np.uint64(1)
+    return unit(bits)
+
+
+@njit
+def draw_between(f, low, high):
+    """The fight's next number in [low, high)."""
+    return low + (high - low) * draw(f)
