@@ -47,11 +47,16 @@ class Engine(Protocol):
 
     fights: Fights
 
-    def reset(self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None) -> None:
+    def reset(
+        self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None
+    ) -> None:
         """Begin anew the fights of `mask`; without seeds each goes on with its own stream of randomness."""
 
-    def step(self, controls: Controls) -> None:
-        """Advance every running fight by 0.1 s; a fight that is over stays as it is."""
+    def step(self, controls: Controls, *, skip: bool = False) -> None:
+        """Advance every running fight by 0.1 s, and with `skip` on to where the player can act again.
+
+        A fight that is over stays as it is, with nothing dealt or taken.
+        """
 
     def snapshot(self) -> Snapshot:
         """Copy the state of all fights."""

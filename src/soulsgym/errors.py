@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+LONGEST_VALUE = 120
+"""Characters of a bad value that an error shows: it may be a whole table."""
+
 
 class SoulsError(Exception):
     """Base of all errors; its text is one sentence for the user."""
@@ -24,7 +27,12 @@ class DataError(SoulsError):
 
     def __init__(self, file: Path | str, key: str, value: object, reason: str) -> None:
         self.file, self.key, self.value, self.reason = str(file), key, value, reason
-        super().__init__(f"{file}: {key} = {value!r}: {reason}")
+        super().__init__(f"{file}: {key} = {_shortened(value)}: {reason}")
+
+
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
 
 
 class MisuseError(SoulsError, ValueError):

@@ -1,7 +1,7 @@
 """FIGHT, the one record of a fight after a step.
 
 Both engines fill it and everything else reads it: encoders, rewards, endings, the renderer and recordings. The first
-fifteen fields are the observation in its final dtypes, so an observation is a view of a copied record, not a conversion.
+fifteen fields are the observation in its final dtypes: an observation is a view of a copied record, not a conversion.
 """
 
 from __future__ import annotations
@@ -88,6 +88,11 @@ class Outcome(IntEnum):
     WON = 1
     DIED = 2
     FELL = 3
+
+
+def copied(fights: Fights) -> Fights:
+    """A copy of the record, as plain bytes: NumPy copies structured arrays field by field, ten times slower."""
+    return fights.view(np.uint8).copy().view(FIGHT)
 
 
 def observation_of(fights: Fights) -> dict[str, npt.NDArray[Any]]:

@@ -10,6 +10,10 @@ try:
 except ModuleNotFoundError:
     sys.exit("souls: the command line is not installed; run: pip install 'soulsgym[cli]'")
 
+from soulsai.cli.bench import bench
+
+from soulsai.cli.fidelity import fidelity
+
 app = typer.Typer(name="souls", no_args_is_help=True, pretty_exceptions_enable=False)
 
 
@@ -28,6 +32,12 @@ def souls(
     ] = False,
 ) -> None:
     """Train agents that beat Souls bosses."""
+
+
+app.command()(fidelity)
+
+
+app.add_typer(bench, name="bench")
 
 
 def main() -> None:

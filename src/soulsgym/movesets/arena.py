@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from soulsgym.errors import DataError
@@ -57,7 +59,8 @@ def parse_arena(file: Path, content: dict[str, object], name: str) -> Arena:
     table = Table(file, name, content[name])
     low, high = table.numbers("low_m", count=3), table.numbers("high_m", count=3)
     centre = table.numbers("centre_m", count=2)
-    poses = [_pose(table, key, table.numbers(key, count=3)) for key in ("player_start", "boss_start")]
+    player_start = _pose(table, "player_start", table.numbers("player_start", count=3))
+    boss_start = _pose(table, "boss_start", table.numbers("boss_start", count=3))
     starts = _poses(table)
     ground, edge = table.table("ground"), table.table("edge")
     origin = ground.numbers("origin_m", count=2)
@@ -67,8 +70,8 @@ def parse_arena(file: Path, content: dict[str, object], name: str) -> Arena:
     for inner in (table, ground, edge):
         inner.close()
     arena = Arena(
-        name, _pose(table, "low_m", low), _pose(table, "high_m", high), (centre[0], centre[1]), *poses, starts,
-        (origin[0], origin[1]), coefficients, corners, fall, drop,
+        name, _pose(table, "low_m", low), _pose(table, "high_m", high), (centre[0], centre[1]),
+        player_start, boss_start, starts, (origin[0], origin[1]), coefficients, corners, fall, drop,
     )  # fmt: skip
     _check(table, arena)
     return arena
@@ -91,11 +94,16 @@ def _corners(edge: Table) -> tuple[Corner, ...]:
         x_m, y_m = row.numbers("at_m", count=2)
         corners.append(Corner(x_m, y_m, row.text("to_next", among=EDGES)))
         row.close(inherited_source=True)
+    edge.cover("corners")
     if len(corners) < 3:
         raise edge.error("corners", len(corners), "must be at least three")
-    for a, b, c in zip(corners, corners[1:] + corners[:1], corners[2:] + corners[:2], strict=True):
-        if _side(a, b, c.x_m, c.y_m) <= 0.0:
-            raise edge.error("corners", [b.x_m, b.y_m], "must turn left at every corner: convex and anticlockwise")
+    for (a, b), c in product(zip(corners, corners[1:] + corners[:1], strict=True), corners):
+        if c is not a and c is not b and _side(a, b, c.x_m, c.y_m) <= 0.0:
+            raise edge.error(
+                "corners", [c.x_m, c.y_m],
+                f"must lie left of the edge from {[a.x_m, a.y_m]} to {[b.x_m, b.y_m]}: "
+                "the corners go round once, convex and anticlockwise",
+            )  # fmt: skip
     return tuple(corners)
 
 
@@ -108,8 +116,10 @@ def _check(table: Table, arena: Arena) -> None:
         for pose in poses:
             if not arena.contains(pose[0], pose[1]):
                 raise table.error(key, list(pose), "lies outside the arena's corners")
+            if abs(pose[2]) > math.pi:
+                raise table.error(key, list(pose), "must have a heading from -pi to pi")
+    if arena.low_m[2] >= arena.high_m[2]:
+        raise table.error("low_m", list(arena.low_m), f"must lie below high_m = {list(arena.high_m)}")
     for corner in arena.corners:
-        if not (
-            arena.low_m[0] < corner.x_m < arena.high_m[0] and arena.low_m[1] < corner.y_m < arena.high_m[1]
-        ):
+        if not (arena.low_m[0] < corner.x_m < arena.high_m[0] and arena.low_m[1] < corner.y_m < arena.high_m[1]):
             raise table.error("edge.corners", [corner.x_m, corner.y_m], "lies outside low_m and high_m")

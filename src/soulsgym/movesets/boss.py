@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from soulsgym.movesets.reader import Table, suggestion
 
@@ -22,18 +23,26 @@ MOVE_KINDS = (
 HIT_SHAPES = ("sector", "thrust", "disc")
 TURN = "turn"
 """The act that turns on the spot; every other act is the move it begins with."""
-FULL_CIRCLE_DEG = 360.0
+HALF_TURN_DEG, FULL_CIRCLE_DEG = 180.0, 360.0
+LONGEST_S = 60.0
+"""The longest move; each is sampled tick by tick."""
+FASTEST_TURN_DEG_PER_S = 3600.0
+"""One radian a tick, about as far as the simulator's turning is exact."""
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Root motion in the body's own frame: metres moved within each stretch of `step_s`."""
+    """Root motion in the body's own frame: metres moved within each stretch of `step_s`.
+
+    `backward_m` takes the place of `forward_m` in a roll of the player that leads backwards.
+    """
 
     first_s: float
     step_s: float
     forward_m: tuple[float, ...]
     right_m: tuple[float, ...]
     chase_share: tuple[float, ...] = ()
+    backward_m: tuple[float, ...] = ()
     loop_from_s: float | None = None
 
 
@@ -200,7 +209,7 @@ def parse_boss(file: Path, content: dict[str, object], animations: tuple[str, ..
         "poise": body.number("poise", low=1.0),
         "poise_recovery_s": body.number("poise_recovery_s", low=0.1),
         "radius_m": body.number("radius_m", low=0.0),
-        "turn_deg_per_s": body.number("turn_deg_per_s", low=0.0),
+        "turn_deg_per_s": body.number("turn_deg_per_s", low=0.0, high=FASTEST_TURN_DEG_PER_S),
         "turn_animation_beyond_deg": body.number("turn_animation_beyond_deg", low=0.0, high=180.0),
         "turn_around_beyond_deg": body.number("turn_around_beyond_deg", low=0.0, high=180.0),
         "damage_taken_factor": opened.number("damage_taken_factor", low=1.0),
@@ -222,7 +231,7 @@ def _note(sources: dict[str, str], *tables: Table) -> None:
 
 
 def _randomize(table: Table, sources: dict[str, str]) -> Randomize:
-    shares = {key: table.number(key, low=0.0, high=0.9) for key in ("timing", "reach", "damage", "speed")}
+    shares: dict[str, Any] = {key: table.number(key, low=0.0, high=0.9) for key in ("timing", "reach", "damage", "speed")}
     chance = table.number("dropped_inputs", low=0.0, high=1.0)
     delay = table.number("input_delay_ticks", low=0.0, high=30.0)
     noises = {
@@ -233,22 +242,38 @@ def _randomize(table: Table, sources: dict[str, str]) -> Randomize:
     return Randomize(**shares, dropped_inputs=chance, input_delay_ticks=delay, **noises)
 
 
-def parse_motion(table: Table, sources: dict[str, str]) -> Motion:
-    """A motion table of a boss or a player move."""
-    first_s = table.number("first_s", low=0.0)
-    step_s = table.number("step_s", low=0.01)
-    lists = {key: table.numbers(key) if table.has(key) else () for key in ("forward_m", "right_m", "chase_share")}
+def parse_motion(table: Table, sources: dict[str, str], keys: tuple[str, ...]) -> Motion:
+    """A motion table of a boss or a player move; `keys` are the lists it may hold."""
+    first_s = table.number("first_s", low=0.001, high=LONGEST_S)
+    step_s = table.number("step_s", low=0.01, high=LONGEST_S)
+    lists: dict[str, Any] = {"forward_m": (), "right_m": ()}
+    lists |= {key: table.numbers(key) for key in keys if table.has(key)}
     if not any(lists.values()):
-        raise table.error("forward_m", None, "is missing; give forward_m, right_m or chase_share")
-    for share in lists["chase_share"]:
+        raise table.error("forward_m", None, f"is missing; give one or more of {', '.join(keys)}")
+    for share in lists.get("chase_share", ()):
         if not 0.0 <= share < 1.0:
             raise table.error("chase_share", share, "must be at least 0 and below 1")
-    loop_from_s = table.number("loop_from_s", low=0.0) if table.has("loop_from_s") else None
-    end_s = first_s + step_s * (max(len(values) for values in lists.values()) - 1)
-    if loop_from_s is not None and loop_from_s >= end_s:
-        raise table.error("loop_from_s", loop_from_s, f"must lie before the motion's end at {end_s:g}")
+    loop_from_s = _loop(table, first_s, step_s, lists) if "chase_share" in keys and table.has("loop_from_s") else None
     _note(sources, table)
     return Motion(first_s, step_s, **lists, loop_from_s=loop_from_s)
+
+
+def _loop(table: Table, first_s: float, step_s: float, lists: Mapping[str, tuple[float, ...]]) -> float:
+    loop_from_s = table.number("loop_from_s")
+    if lists.get("chase_share"):
+        raise table.error("loop_from_s", loop_from_s, "does not go with chase_share; a chase ends")
+    lengths = {len(values) for values in lists.values() if values}
+    if len(lengths) > 1:
+        raise table.error("loop_from_s", loop_from_s, "needs lists of the same length")
+    end_s = first_s + step_s * (max(lengths) - 1)
+    if not first_s <= loop_from_s <= end_s - step_s / 2.0:
+        raise table.error(
+            "loop_from_s", loop_from_s, f"must lie from first_s = {first_s:g} to before the motion's end at {end_s:g}"
+        )
+    return loop_from_s
+
+
+MOTION_LISTS = ("forward_m", "right_m", "chase_share")
 
 
 def _move(
@@ -257,11 +282,11 @@ def _move(
     kind = table.text("kind", among=MOVE_KINDS, default="attack")
     # The change of phase plays an animation that the observation shows as unknown.
     animation = table.text("animation", among=None if kind == "transform" else animations)
-    end_s = table.number("end_s", low=0.0)
+    end_s = table.number("end_s", low=0.0, high=LONGEST_S)
     label_end_s = table.number("label_end_s", low=0.0, high=end_s)
     link_s = table.number("link_s", low=0.0, high=label_end_s) if table.has("link_s") else -1.0
     blend_s = table.number("blend_s", low=0.0, default=0.0)
-    motion = parse_motion(table.table("motion"), sources) if table.has("motion") else None
+    motion = parse_motion(table.table("motion"), sources, MOTION_LISTS) if table.has("motion") else None
     tracks = tuple(_track(inner, end_s, sources) for _, inner in table.tables("track"))
     hits = tuple(_hit(key, inner, end_s, reactions, sources) for key, inner in table.tables("hit"))
     grab_move = table.text("grab_move", default="")
@@ -285,48 +310,67 @@ def _window(table: Table, end_s: float) -> tuple[float, float]:
 
 
 def _track(table: Table, end_s: float, sources: dict[str, str]) -> Track:
-    track = Track(*_window(table, end_s), deg_per_s=table.number("deg_per_s", low=0.0))
+    track = Track(*_window(table, end_s), deg_per_s=table.number("deg_per_s", low=0.0, high=FASTEST_TURN_DEG_PER_S))
     _note(sources, table)
     return track
+
+
+SHAPE_KEYS = {"inner_m": ("sector", "thrust"), "half_width_m": ("thrust",), "offset_m": ("disc",)}
+"""Numbers of a blow that only some shapes have."""
 
 
 def _hit(name: str, table: Table, end_s: float, reactions: tuple[str, ...], sources: dict[str, str]) -> Hit:
     from_s, to_s = _window(table, end_s)
     shape = table.text("shape", among=HIT_SHAPES)
+    for key, shapes in SHAPE_KEYS.items():
+        if shape not in shapes and table.has(key):
+            raise table.error(key, table.number(key), f"means nothing for a {shape}; only for {' and '.join(shapes)}")
     reach_m = table.number("reach_m", low=0.0)
     inner_m = table.number("inner_m", low=0.0, high=reach_m, default=0.0)
     half_width_m = table.number("half_width_m", low=0.0) if shape == "thrust" else 0.0
-    arc = table.numbers("arc_deg", low=-FULL_CIRCLE_DEG, high=FULL_CIRCLE_DEG, count=2) if shape == "sector" else (0.0, 0.0)
+    sweep = table.flag("sweep") if shape == "sector" else False
+    widest = FULL_CIRCLE_DEG if sweep else HALF_TURN_DEG
+    arc = table.numbers("arc_deg", low=-widest, high=widest, count=2) if shape == "sector" else (0.0, 0.0)
     hit = Hit(
         name, from_s, to_s, shape, reach_m, inner_m, half_width_m, (arc[0], arc[1]),
-        sweep=table.flag("sweep"),
+        sweep=sweep,
         offset_m=table.number("offset_m", default=0.0),
         damage=table.number("damage", low=0.0),
         guard_stamina=table.number("guard_stamina", low=0.0),
         reaction=table.text("reaction", among=reactions),
         parriable=table.flag("parriable"),
     )  # fmt: skip
-    if not hit.sweep and arc[0] > arc[1]:
+    if not sweep and arc[0] > arc[1]:
         raise table.error("arc_deg", list(arc), "must not begin above its end unless it sweeps")
     _note(sources, table)
     return hit
 
 
-NEEDED_MOVES = (
-    "idle", "walk", "strafe_left", "strafe_right", "turn_left", "turn_right", "turn_left_around", "turn_right_around",
-    "stagger", "parried", "executed",
-)  # fmt: skip
-"""Moves every boss has, by name, because the rules of the fight start them."""
+NEEDED_MOVES = {
+    "idle": "idle", "walk": "walk", "strafe_left": "strafe", "strafe_right": "strafe",
+    "turn_left": "turn", "turn_right": "turn", "turn_left_around": "turn", "turn_right_around": "turn",
+    "stagger": "open", "parried": "parried", "executed": "executed",
+}  # fmt: skip
+"""Moves every boss has, by name and kind, because the rules of the fight start them."""
 
 
 def _check_moves(table: Table, moves: tuple[BossMove, ...]) -> None:
-    names = tuple(move.name for move in moves)
-    for needed in NEEDED_MOVES:
-        if needed not in names:
+    kinds = {move.name: move.kind for move in moves}
+    for needed, kind in NEEDED_MOVES.items():
+        if needed not in kinds:
             raise table.error(f"move.{needed}", None, "is missing; every boss needs it")
+        if kinds[needed] != kind:
+            raise table.error(f"move.{needed}.kind", kinds[needed], f"must be {kind!r} for this move")
     for move in moves:
-        if move.grab_move and move.grab_move not in names:
-            raise table.error(f"move.{move.name}.grab_move", move.grab_move, f"is no move{suggestion(move.grab_move, names)}")
+        if move.grab_move and kinds.get(move.grab_move) != "attack":
+            raise table.error(
+                f"move.{move.name}.grab_move", move.grab_move,
+                f"is no move of kind 'attack'{suggestion(move.grab_move, _attacks(moves))}",
+            )  # fmt: skip
+
+
+def _attacks(moves: tuple[BossMove, ...]) -> tuple[str, ...]:
+    return tuple(move.name for move in moves if move.kind == "attack")
 
 
 def _phases(table: Table, moves: tuple[BossMove, ...], sources: dict[str, str]) -> tuple[Phase, ...]:
@@ -338,15 +382,17 @@ def _phases(table: Table, moves: tuple[BossMove, ...], sources: dict[str, str]) 
     if not phases:
         raise table.error("phase", None, "is missing; a boss needs at least phase 1")
     if phases[-1].change_move:
-        raise table.error(f"phase.{len(phases)}.change_move", phases[-1].change_move, "leads to a phase that is not there")
+        raise table.error(
+            f"phase.{len(phases)}.change_move", phases[-1].change_move, "leads to a phase that is not there"
+        )
     return tuple(phases)
 
 
 def _phase(table: Table, moves: tuple[BossMove, ...], sources: dict[str, str]) -> Phase:
-    names = tuple(move.name for move in moves)
+    names = _attacks(moves)
     linkable = tuple(move.name for move in moves if move.link_s >= 0.0)
     changes_at = table.number("changes_at_hp_share", low=0.0, high=1.0, default=0.0)
-    change_move = table.text("change_move", among=names) if changes_at > 0.0 else ""
+    change_move = _change_move(table, moves, changes_at)
     first_m = table.number("first_approach_m", low=0.0)
     first_s = table.span("first_approach_s", low=0.0)
     down = table.number("down_approach_weight", low=0.0)
@@ -364,9 +410,20 @@ def _phase(table: Table, moves: tuple[BossMove, ...], sources: dict[str, str]) -
     return Phase(changes_at, change_move, first_m, first_s, down, strafe, rules, acts)
 
 
+def _change_move(table: Table, moves: tuple[BossMove, ...], changes_at: float) -> str:
+    given = changes_at > 0.0 or table.has("change_move")
+    change_move = table.text("change_move", among=tuple(move.name for move in moves)) if given else ""
+    kind = next((move.kind for move in moves if move.name == change_move), "")
+    if given and kind != "transform":
+        raise table.error("change_move", change_move, f"is of kind {kind!r}; it must be a 'transform'")
+    if given and changes_at == 0.0:
+        raise table.error("change_move", change_move, "never happens; give changes_at_hp_share above 0")
+    return change_move
+
+
 def _act(name: str, table: Table, moves: tuple[str, ...], linkable: tuple[str, ...], sources: dict[str, str]) -> Act:
-    if name not in moves:
-        raise table.error("", name, f"is no move{suggestion(name, moves)}")
+    if name not in moves or name == TURN:
+        raise table.error("", name, f"is no move of kind 'attack'{suggestion(name, moves)}")
     chains = tuple(_chain(name, inner, moves, linkable) for inner in table.rows("chains"))
     act = Act(
         name,
@@ -376,6 +433,10 @@ def _act(name: str, table: Table, moves: tuple[str, ...], linkable: tuple[str, .
         strafe_odds=table.number("strafe_odds", low=0.0, high=1.0),
         chains=chains or (Chain(1.0, ()),),
     )
+    if not any(chain.weight for chain in act.chains):
+        raise table.error("chains", [chain.weight for chain in chains], "must hold at least one weight above 0")
+    if chains:
+        table.cover("chains")
     _note(sources, table)
     return act
 
@@ -386,7 +447,7 @@ def _chain(first: str, table: Table, moves: tuple[str, ...], linkable: tuple[str
     for inner in table.rows("links"):
         move = inner.text("move")
         if move not in moves:
-            raise inner.error("move", move, f"is a follow-up that is no move{suggestion(move, moves)}")
+            raise inner.error("move", move, f"is a follow-up that is no attack{suggestion(move, moves)}")
         if before not in linkable:
             raise inner.error("move", move, f"cannot follow {before!r}, which has no link_s")
         links.append(Link(move, inner.number("within_m", low=0.0)))

@@ -9,9 +9,9 @@ from pathlib import Path
 from soulsgym.errors import MisuseError
 from soulsgym.movesets.arena import Arena, parse_arena
 from soulsgym.movesets.boss import Boss, parse_boss
-from soulsgym.movesets.overlay import overlay
+from soulsgym.movesets.overlay import overlay, parse_adjust
 from soulsgym.movesets.player import Player, PlayerAnimation, parse_animations, parse_player
-from soulsgym.movesets.reader import read_toml, suggestion
+from soulsgym.movesets.reader import Table, read_toml, suggestion
 
 DATA = Path(__file__).parent.parent / "data" / "darksouls3"
 STANDARD = "standard"
@@ -31,32 +31,41 @@ class Moveset:
 
 def variants(boss: str, data: Path = DATA) -> tuple[str, ...]:
     """The variants a boss has, the standard one first."""
-    found = sorted(file.name.split(".")[1] for file in (data / "movesets").glob(f"{boss}.*.toml"))
+    _check_known(boss, data)
+    found = sorted(file.stem.removeprefix(f"{boss}.") for file in (data / "movesets").glob(f"{boss}.*.toml"))
     return (STANDARD, *found)
 
 
 def load_moveset(boss: str, variant: str = STANDARD, data: Path = DATA) -> Moveset:
     """Read and check the files of a fight; the last word of an error is the way out."""
+    known = variants(boss, data)
+    if variant not in known:
+        raise MisuseError(f"variant {variant!r} of {boss} is not known{suggestion(variant, known)}")
+    return _load(boss, variant, data)
+
+
+def _check_known(boss: str, data: Path) -> None:
     known = tuple(sorted(file.stem for file in (data / "movesets").glob("*.toml") if "." not in file.stem))
     if boss not in known:
         raise MisuseError(f"boss {boss!r} is not known{suggestion(boss, known)}")
-    if variant not in variants(boss, data):
-        raise MisuseError(f"variant {variant!r} of {boss} is not known{suggestion(variant, variants(boss, data))}")
-    return _load(boss, variant, data)
 
 
 @cache
 def _load(boss: str, variant: str, data: Path) -> Moveset:
     file = data / "movesets" / f"{boss}.toml"
-    content = read_toml(file)
+    content, adjust = read_toml(file), None
     if variant != STANDARD:
-        above = data / "movesets" / f"{boss}.{variant}.toml"
-        content = overlay(content, above, read_toml(above))
-    group = content.get("animations", boss)
-    labels, boss_labels = parse_animations(data / "animations.toml", read_toml(data / "animations.toml"), str(group))
-    player_file, arena_file = data / "player.toml", data / "arenas.toml"
+        # The boss's own file is checked first: what is wrong after that is wrong in the variant.
+        _load(boss, STANDARD, data)
+        file = data / "movesets" / f"{boss}.{variant}.toml"
+        changes = read_toml(file)
+        adjust = parse_adjust(file, changes.pop("adjust", {}))
+        content = overlay(content, changes)
+    player_file, arena_file, label_file = (data / name for name in ("player.toml", "arenas.toml", "animations.toml"))
+    group = Table(file, "", content).text("animations")
+    labels, boss_labels = parse_animations(label_file, read_toml(label_file), group)
     player = parse_player(player_file, read_toml(player_file), tuple(label.name for label in labels))
     reactions = tuple(move.name for move in player.moves if move.kind in ("reaction", "grabbed"))
     parsed = parse_boss(file, content, boss_labels, reactions)
     arena = parse_arena(arena_file, read_toml(arena_file), parsed.arena)
-    return Moveset(parsed, player, arena, labels, boss_labels)
+    return Moveset(adjust.applied_to(parsed) if adjust else parsed, player, arena, labels, boss_labels)

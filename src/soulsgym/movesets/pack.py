@@ -14,7 +14,7 @@ import numpy.typing as npt
 from soulsgym.errors import DataError
 from soulsgym.movesets.boss import HIT_SHAPES, MOVE_KINDS, TURN, Boss, BossMove, Motion
 from soulsgym.movesets.moveset import Moveset
-from soulsgym.movesets.player import NO_SPAN, PLAYER_KINDS, PlayerMove
+from soulsgym.movesets.player import NEVER_S, NO_SPAN, PLAYER_KINDS, PlayerMove
 
 TICKS_PER_STEP = 6
 TICKS_PER_S = 60
@@ -25,16 +25,16 @@ CONST = np.dtype(
     [
         (name, "f8")
         for name in (
-            "tick_s", "label_step_s", "hp", "sp", "sp_floor", "sp_per_tick", "delay_ticks", "least_m",
+            "tick_s", "ticks_per_label_s", "label_step_s", "hp", "sp", "sp_floor", "sp_per_tick", "delay_ticks", "regen_delay", "least_m",
             "first_share", "first_share_back", "after_roll_first", "after_roll_second", "walk_carry_roll", "attack_carry",
             "walk_turn", "stops_after_steps", "stop_tail_m", "stop_s", "linger_s",
             "cam_pivot", "cam_yaw", "cam_press", "cam_distance_m", "cam_height_m", "cam_view_z",
             "roll_cost", "roll_regen_s", "roll_end_s", "roll_inv_from", "roll_inv_to", "roll_turn_from", "roll_turn_to",
             "roll_settle_s", "roll_turn", "roll_again_s", "roll_carry", "roll_carry_roll", "roll_carry_m", "roll_first_s",
-            "flinch_s", "fall_loop_s", "fall_per_tick2", "deadly_drop_m",
+            "flinch_s", "flinch_after_s", "fall_loop_s", "fall_per_tick2", "deadly_drop_m",
             "boss_hp", "poise", "poise_recovery_s", "boss_radius_m", "turn_per_tick", "turn_beyond", "around_beyond",
             "opened_factor", "riposte_m", "riposte_arc",
-            "ground_x", "ground_y", "g0", "g1", "g2", "g3", "g4", "g5", "low_z", "safe_r", "centre_x", "centre_y", "boss_x", "boss_y", "boss_a",
+            "ground_x", "ground_y", "g0", "g1", "g2", "g3", "g4", "g5", "low_z", "boss_x", "boss_y", "boss_a",
             "rnd_timing", "rnd_hit_shift_s", "rnd_reach", "rnd_damage", "rnd_speed", "rnd_delay", "rnd_drop",
             "rnd_position_m", "rnd_heading", "rnd_duration_s",
         )
@@ -42,7 +42,7 @@ CONST = np.dtype(
     + [
         (name, "i4")
         for name in (
-            "id_idle", "id_move", "id_stop_front", "id_roll_a", "id_roll_b", "id_fall_start", "id_fall_loop",
+            "id_idle", "id_move", "id_stop_front", "id_roll_a", "id_roll_b", "id_fall_start", "id_fall_loop", "id_flinch_after",
             "id_boss_idle", "edges", "starts",
             "p_light", "p_heavy", "p_parry", "p_riposte", "p_backstep", "p_get_up", "p_throw", "p_guard_break",
             "roll_light", "roll_heavy",
@@ -60,16 +60,19 @@ PLAYER_MOVE = np.dtype(
         (name, "f8")
         for name in (
             "end_s", "sp_cost", "sp_s", "regen_s", "turn_from", "turn_to", "inv_from", "inv_to", "parry_from", "parry_to",
-            "guard_from", "guard_to", "guard_factor", "riposte_damage", "riposte_s", "pull_s", "hold_s",
+            "guard_from", "guard_to", "guard_factor", "riposte_damage", "riposte_s", "held_m", "lock_s",
             "hit_from", "hit_to", "reach_m", "arc", "damage", "poise",
         )
     ]
-    + [(name, "i4") for name in ("label", "kind", "on_light", "on_heavy", "on_roll", "on_end", "down", "curve_f", "curve_r")],
+    + [(name, "i4") for name in ("label", "kind", "on_light", "on_heavy", "on_roll", "on_end", "down", "curve_f", "curve_r", "curve_b")],
     align=True,
 )  # fmt: skip
 
 BOSS_MOVE = np.dtype(
-    [(name, "f8") for name in ("link_s", "label_end_s", "end_s", "blend_s", "throw_damage", "throw_s")]
+    [
+        (name, "f8")
+        for name in ("link_s", "label_end_s", "end_s", "blend_s", "throw_damage", "throw_s", "hits_from_s", "hits_to_s")
+    ]
     + [(name, "i4") for name in ("label", "kind", "curve", "rows", "hit", "hits", "grab")],
     align=True,
 )
@@ -97,7 +100,8 @@ PHASE = np.dtype(
     align=True,
 )  # fmt: skip
 RULE = np.dtype(
-    [(name, "f8") for name in ("bearing_lo", "bearing_hi", "beyond", "gap_lo", "gap_hi")] + [("weights", "f8", (MAX_ACTS,))],
+    [(name, "f8") for name in ("bearing_lo", "bearing_hi", "beyond", "gap_lo", "gap_hi")]
+    + [("weights", "f8", (MAX_ACTS,))],
     align=True,
 )
 ACT = np.dtype(
@@ -156,7 +160,9 @@ def pack(moveset: Moveset) -> Array:
     ):  # fmt: skip
         room = tables[name].shape[1]
         if len(rows) > room:
-            raise DataError(moveset.boss.name, name, len(rows), f"is too much for the simulator, which has room for {room}")
+            raise DataError(
+                moveset.boss.name, name, len(rows), f"is too much for the simulator, which has room for {room}"
+            )
         tables[name][0, : len(rows)] = rows
     return tables
 
@@ -179,7 +185,7 @@ class _Curves:
         self._length = 2
 
     def add(self, first_s: float, step_s: float, metres: tuple[float, ...], end_s: float) -> int:
-        count = math.ceil(end_s / self._tick_s) + 3
+        count = math.ceil(end_s / self._tick_s) + 4
         offset = self._length
         self._parts.append(cumulative(first_s, step_s, metres, np.arange(count) * self._tick_s))
         self._length += count
@@ -229,7 +235,7 @@ def _fill_player_move(row: Any, move: PlayerMove, names: list[str], curves: _Cur
         row[f"{key}_from"], row[f"{key}_to"] = span
     row["guard_factor"] = move.guarded_damage_factor
     row["riposte_damage"], row["riposte_s"] = move.riposte_damage, move.riposte_s
-    row["pull_s"], row["hold_s"], row["down"] = move.pull_s, move.hold_s, move.knocked_down
+    row["held_m"], row["lock_s"], row["down"] = move.held_m, move.lock_s, move.knocked_down
     row["hit_from"], row["hit_to"] = NO_SPAN
     if move.strike is not None:
         strike = move.strike
@@ -237,12 +243,13 @@ def _fill_player_move(row: Any, move: PlayerMove, names: list[str], curves: _Cur
         row["arc"], row["damage"], row["poise"] = math.radians(strike.arc_deg), strike.damage, strike.poise
     for key in ("on_light", "on_heavy", "on_roll", "on_end"):
         row[key] = _index(names, getattr(move, key))
-    if move.motion is not None:
-        motion = move.motion
-        row["curve_f"] = curves.add(motion.first_s, motion.step_s, motion.forward_m, move.end_s) if motion.forward_m else -1
-        row["curve_r"] = curves.add(motion.first_s, motion.step_s, motion.right_m, move.end_s) if motion.right_m else -1
-    else:
-        row["curve_f"] = row["curve_r"] = -1
+    for key, name in (("curve_f", "forward_m"), ("curve_r", "right_m"), ("curve_b", "backward_m")):
+        metres = getattr(move.motion, name, ())
+        row[key] = (
+            -1
+            if move.motion is None or not metres
+            else curves.add(move.motion.first_s, move.motion.step_s, metres, move.end_s)
+        )
 
 
 def _boss_moves(moveset: Moveset, tick_s: float) -> tuple[Array, Array, Array]:
@@ -259,8 +266,12 @@ def _boss_moves(moveset: Moveset, tick_s: float) -> tuple[Array, Array, Array]:
         row_count += len(curve)
         parts.append(curve)
         row["hit"], row["hits"] = len(hits), len(move.hits)
+        row["hits_from_s"] = min((hit.from_s for hit in move.hits), default=NEVER_S)
+        row["hits_to_s"] = max((hit.to_s for hit in move.hits), default=NEVER_S)
         hits.extend(_hit_rows(move, reactions))
-        row["label"] = moveset.boss_animations.index(move.animation) if move.animation in moveset.boss_animations else -1
+        row["label"] = (
+            moveset.boss_animations.index(move.animation) if move.animation in moveset.boss_animations else -1
+        )
         row["kind"] = MOVE_KINDS.index(move.kind)
         row["link_s"], row["label_end_s"], row["end_s"] = move.link_s, move.label_end_s, move.end_s
         row["blend_s"], row["grab"] = move.blend_s, _index(names, move.grab_move)
@@ -343,7 +354,9 @@ def _decisions(boss: Boss) -> tuple[Array, Array, Array, Array, Array]:
                 chains.append((chain.weight, len(links), len(chain.links)))
                 links.extend((link.within_m, names.index(link.move)) for link in chain.links)
             move = names.index(act.name)
-            acts.append((act.approach_m, act.approach_s, act.cooldown_s, act.strafe_odds, move, first_chain, len(act.chains)))
+            acts.append(
+                (act.approach_m, act.approach_s, act.cooldown_s, act.strafe_odds, move, first_chain, len(act.chains))
+            )
     return (
         phases, np.array(rules, RULE), np.array(acts, ACT), np.array(chains, CHAIN),
         np.array(links or [(0.0, 0)], LINK),
@@ -366,11 +379,9 @@ def _const(moveset: Moveset, tick_s: float, roll_curves: dict[str, int]) -> Arra
     roll, walk, camera, bounds = player.roll, player.walk, player.camera, boss.randomize
     labels = [label.name for label in moveset.player_animations]
     names = [move.name for move in player.moves]
-    edges = _edges(moveset)
-    centre = np.mean([(corner.x_m, corner.y_m) for corner in arena.corners], axis=0)
     values: dict[str, Any] = {
-        "tick_s": tick_s, "label_step_s": player.label_s_per_step, "hp": player.hp, "sp": player.sp, "sp_floor": player.sp_floor,
-        "sp_per_tick": player.sp_per_s / TICKS_PER_S, "delay_ticks": player.input_delay_ticks, "least_m": player.least_distance_m,
+        "tick_s": tick_s, "ticks_per_label_s": 1.0 / tick_s, "label_step_s": player.label_s_per_step, "hp": player.hp, "sp": player.sp, "sp_floor": player.sp_floor,
+        "sp_per_tick": player.sp_per_s / TICKS_PER_S, "delay_ticks": player.input_delay_ticks, "regen_delay": player.sp_delay_ticks, "least_m": player.least_distance_m,
         "stops_after_steps": walk.stops_after_steps, "stop_s": walk.stop_s, "linger_s": walk.linger_s,
         "full_walk": walk.full_m, "stop_walk": walk.stop_m, "stop_tail_m": walk.stop_tail_m,
         "first_share": walk.first_share, "first_share_back": walk.first_share_back,
@@ -385,7 +396,7 @@ def _const(moveset: Moveset, tick_s: float, roll_curves: dict[str, int]) -> Arra
         "roll_settle_s": roll.settle_s, "roll_turn": roll.turn_rad_per_s / TICKS_PER_S,
         "roll_carry": roll.carry, "roll_carry_roll": roll.carry_roll, "roll_carry_m": roll.carry_direction_m,
         "roll_first_s": roll.first_s,
-        "flinch_s": player.flinch_s, "fall_loop_s": player.fall_loop_from_s,
+        "flinch_s": player.flinch_s, "flinch_after_s": player.flinch_after_s, "fall_loop_s": player.fall_loop_from_s,
         "fall_per_tick2": arena.fall_m_per_s2 / TICKS_PER_S**2, "deadly_drop_m": arena.deadly_drop_m,
         "boss_hp": boss.hp, "poise": boss.poise, "poise_recovery_s": boss.poise_recovery_s, "boss_radius_m": boss.radius_m,
         "turn_per_tick": math.radians(boss.turn_deg_per_s) / TICKS_PER_S,
@@ -393,8 +404,6 @@ def _const(moveset: Moveset, tick_s: float, roll_curves: dict[str, int]) -> Arra
         "opened_factor": boss.damage_taken_factor, "riposte_m": boss.riposte_within_m,
         "riposte_arc": math.radians(boss.riposte_arc_deg),
         "ground_x": arena.ground_origin_m[0], "ground_y": arena.ground_origin_m[1], "low_z": arena.low_m[2],
-        "centre_x": centre[0], "centre_y": centre[1],
-        "safe_r": float(np.min(edges["d"] - edges["nx"] * centre[0] - edges["ny"] * centre[1])) - boss.radius_m,
         "boss_x": arena.boss_start[0], "boss_y": arena.boss_start[1], "boss_a": arena.boss_start[2],
         "rnd_timing": bounds.timing, "rnd_hit_shift_s": bounds.hit_shift_s, "rnd_reach": bounds.reach,
         "rnd_damage": bounds.damage, "rnd_speed": bounds.speed, "rnd_delay": bounds.input_delay_ticks,
@@ -403,6 +412,7 @@ def _const(moveset: Moveset, tick_s: float, roll_curves: dict[str, int]) -> Arra
         "id_idle": labels.index("Idle"), "id_move": labels.index("Move"), "id_stop_front": labels.index("RunStopFront"),
         "id_roll_a": labels.index(roll.animations[0]), "id_roll_b": labels.index(roll.animations[1]),
         "id_fall_start": labels.index(player.fall_animations[0]), "id_fall_loop": labels.index(player.fall_animations[1]),
+        "id_flinch_after": labels.index(player.flinch_after_animation),
         "flinch": [labels.index(name) for name in player.flinch_animations],
         "edges": len(arena.corners), "starts": 1 + len(arena.player_starts),
         "roll_light": names.index(roll.on_light), "roll_heavy": names.index(roll.on_heavy),

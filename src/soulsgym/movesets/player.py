@@ -17,6 +17,11 @@ NEEDED_MOVES = (
 )  # fmt: skip
 """Moves that the rules of the fight start by name."""
 
+NEEDED_LABELS = ("Idle", "Move", "RunStopFront", "RunStopBack", "RunStopLeft", "RunStopRight")
+"""Labels that the rules of walking show by name; the four of stopping follow each other."""
+MOTION_LISTS = ("forward_m", "right_m", "backward_m")
+FASTEST_TURN_RAD_PER_S = 60.0
+
 Span = tuple[float, float]
 
 
@@ -60,8 +65,8 @@ class PlayerMove:
     guarded_damage_factor: float
     riposte_damage: float
     riposte_s: float
-    pull_s: float
-    hold_s: float
+    held_m: float
+    lock_s: float
     knocked_down: bool
     on_light: str
     on_heavy: str
@@ -141,6 +146,7 @@ class Player:
     sp: float
     sp_floor: float
     sp_per_s: float
+    sp_delay_ticks: float
     input_delay_ticks: float
     least_distance_m: float
     radius_m: float
@@ -150,12 +156,16 @@ class Player:
     moves: tuple[PlayerMove, ...]
     flinch_animations: tuple[str, ...]
     flinch_s: float
+    flinch_after_animation: str
+    flinch_after_s: float
     fall_animations: tuple[str, ...]
     fall_loop_from_s: float
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
-def parse_animations(file: Path, content: dict[str, object], boss: str) -> tuple[tuple[PlayerAnimation, ...], tuple[str, ...]]:
+def parse_animations(
+    file: Path, content: dict[str, object], boss: str
+) -> tuple[tuple[PlayerAnimation, ...], tuple[str, ...]]:
     """The player's animation table and the labels of one boss, in the order of their ids."""
     table = Table(file, "", content)
     player = []
@@ -183,6 +193,7 @@ def parse_player(file: Path, content: dict[str, object], animations: tuple[str, 
         "sp": body.number("sp", low=1.0),
         "sp_floor": body.number("sp_floor", high=0.0),
         "sp_per_s": body.number("sp_per_s", low=0.0),
+        "sp_delay_ticks": body.number("sp_delay_ticks", low=0.0),
         "input_delay_ticks": body.number("input_delay_ticks", low=0.0, high=5.0),
         "least_distance_m": body.number("least_distance_m", low=0.0),
         "radius_m": body.number("radius_m", low=0.0),
@@ -191,15 +202,19 @@ def parse_player(file: Path, content: dict[str, object], animations: tuple[str, 
     roll = _roll(table.table("roll"), animations, sources)
     moves = tuple(_move(key, inner, animations, sources) for key, inner in table.tables("move"))
     flinch, fall = table.table("flinch"), table.table("fall")
-    flinch_labels, fall_labels = flinch.texts("animations", among=animations), fall.texts("animations", among=animations)
+    flinch_labels, fall_labels = (
+        flinch.texts("animations", among=animations),
+        fall.texts("animations", among=animations),
+    )
     flinch_s, loop_s = flinch.number("label_s", low=0.0), fall.number("loop_from_s", low=0.0)
+    after_label, after_s = flinch.text("after_animation", among=animations), flinch.number("after_s", low=0.0)
     for inner in (clock, body, flinch, fall):
         sources |= {f"{inner.path}.{key}": source for key, source in inner.close().items()}
     table.close(inherited_source=True)
     _check_names(table, moves, roll)
     return Player(
         name, **values, walk=walk, camera=camera, roll=roll, moves=moves, flinch_animations=flinch_labels,
-        flinch_s=flinch_s, fall_animations=fall_labels, fall_loop_from_s=loop_s, sources=sources,
+        flinch_s=flinch_s, flinch_after_animation=after_label, flinch_after_s=after_s, fall_animations=fall_labels, fall_loop_from_s=loop_s, sources=sources,
     )  # fmt: skip
 
 
@@ -248,7 +263,9 @@ def _roll(table: Table, animations: tuple[str, ...], sources: dict[str, str]) ->
     names = ("forward_m", "right_m", "left_m", "backward_right_m", "backward_left_m")
     profiles = {key: table.numbers(key) for key in names}
     if len({len(profile) for profile in profiles.values()}) > 1:
-        raise table.error("forward_m", list(profiles["forward_m"]), "must be as long as the other directions of the roll")
+        raise table.error(
+            "forward_m", list(profiles["forward_m"]), "must be as long as the other directions of the roll"
+        )
     roll = Roll(
         (first, second), **numbers, **spans, step_s=step_s, **profiles,
         on_light=table.text("on_light"), on_heavy=table.text("on_heavy"),
@@ -275,13 +292,13 @@ def _move(name: str, table: Table, animations: tuple[str, ...], sources: dict[st
         key: table.number(key, low=0.0, default=default)
         for key, default in (
             ("sp_cost", 0.0), ("regen_from_s", NEVER_S), ("guarded_damage_factor", 1.0),
-            ("riposte_damage", 0.0), ("pull_s", 0.0), ("hold_s", 0.0),
+            ("riposte_damage", 0.0), ("held_m", 0.0), ("lock_s", NEVER_S),
         )
     }  # fmt: skip
     times = {key: table.number(key, low=0.0, high=end_s, default=0.0) for key in ("sp_s", "riposte_s")}
     links = {key: table.text(key, default="") for key in ("on_light", "on_heavy", "on_roll", "on_end")}
     strike = _strike(table.table("strike"), end_s, sources) if table.has("strike") else None
-    motion = parse_motion(table.table("motion"), sources) if table.has("motion") else None
+    motion = parse_motion(table.table("motion"), sources, MOTION_LISTS) if table.has("motion") else None
     knocked_down = table.flag("knocked_down")
     _closed(table, sources)
     return PlayerMove(
@@ -317,4 +334,6 @@ def _check_names(table: Table, moves: tuple[PlayerMove, ...], roll: Roll) -> Non
         for key in ("on_light", "on_heavy", "on_roll", "on_end"):
             target = getattr(owner, key, "")
             if target and target not in names:
-                raise table.error(f"{where}.{key}", target, f"is a follow-up that is no move{suggestion(target, names)}")
+                raise table.error(
+                    f"{where}.{key}", target, f"is a follow-up that is no move{suggestion(target, names)}"
+                )

@@ -13,6 +13,8 @@ from soulsgym.errors import DataError
 
 SOURCES = ("measured", "derived", "public", "guess")
 """measured: a recording of the game; derived: worked out from those; public: published; guess: what players know."""
+LARGEST = 1e6
+"""No number of a data file is larger, so that whatever the simulator makes of one stays finite."""
 
 
 def read_toml(file: Path) -> dict[str, Any]:
@@ -21,7 +23,9 @@ def read_toml(file: Path) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(file, "file", file.name, f"cannot be read: {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
+    except UnicodeDecodeError as error:
+        raise DataError(file, "file", file.name, f"is not UTF-8 text: {error.reason} at byte {error.start}") from error
+    except (ValueError, RecursionError) as error:
         raise DataError(file, "file", file.name, f"is not TOML: {error}") from error
 
 
@@ -38,8 +42,8 @@ class Table:
         self._source = self._content.pop("source", None)
 
     def error(self, key: str, value: object, reason: str) -> DataError:
-        """The error for `value` under `key` of this table."""
-        return DataError(self.file, f"{self.path}.{key}" if self.path else key, value, reason)
+        """The error for `value` under `key` of this table, or for the table itself."""
+        return DataError(self.file, ".".join(part for part in (self.path, key) if part), value, reason)
 
     def has(self, key: str) -> bool:
         """Is the key there, not yet taken?"""
@@ -52,7 +56,9 @@ class Table:
             raise self.error(key, None, f"is missing; give {kind}")
         return self._content.pop(key)
 
-    def number(self, key: str, *, low: float = -math.inf, high: float = math.inf, default: float | None = None) -> float:
+    def number(
+        self, key: str, *, low: float = -LARGEST, high: float = LARGEST, default: float | None = None
+    ) -> float:
         """A number within [low, high]."""
         if default is not None and not self.has(key):
             return default
@@ -60,7 +66,7 @@ class Table:
         self._numbers.append(key)
         return self._checked(key, value, low, high)
 
-    def numbers(self, key: str, *, low: float = -math.inf, high: float = math.inf, count: int = 0) -> tuple[float, ...]:
+    def numbers(self, key: str, *, low: float = -LARGEST, high: float = LARGEST, count: int = 0) -> tuple[float, ...]:
         """A list of numbers within [low, high]; `count` fixes its length."""
         values = self._take(key, "a list of numbers")
         self._numbers.append(key)
@@ -74,9 +80,9 @@ class Table:
         self._numbers.append(key)
         if not isinstance(rows, list) or not rows or not all(isinstance(row, list) for row in rows):
             raise self.error(key, rows, "must be a list of lists of numbers")
-        return [tuple(self._checked(key, value, -math.inf, math.inf) for value in row) for row in rows]
+        return [tuple(self._checked(key, value, -LARGEST, LARGEST) for value in row) for row in rows]
 
-    def span(self, key: str, *, low: float = -math.inf, high: float = math.inf) -> tuple[float, float]:
+    def span(self, key: str, *, low: float = -LARGEST, high: float = LARGEST) -> tuple[float, float]:
         """Two numbers, the first not above the second."""
         first, second = self.numbers(key, low=low, high=high, count=2)
         if first > second:
@@ -84,7 +90,9 @@ class Table:
         return first, second
 
     def _checked(self, key: str, value: object, low: float, high: float) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        # isfinite would fail on a whole number that no float can hold; the bounds refuse it.
+        endless = isinstance(value, float) and not math.isfinite(value)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or endless:
             raise self.error(key, value, "must be a finite number")
         if value < low:
             raise self.error(key, value, f"must be at least {low:g}")
@@ -151,33 +159,43 @@ class Table:
             yield Table(self.file, f"{path}[{index}]", inner)
 
     def weights(self, key: str) -> dict[str, float]:
-        """A table of positive weights by name."""
+        """A table of weights by name, at least one of them above 0."""
         inner = self.table(key)
-        names = list(inner._content)
-        if not names:
-            raise self.error(key, {}, "must hold at least one weight")
+        weights = {name: inner.number(name, low=0.0) for name in list(inner._content)}
+        if not any(weights.values()):
+            raise self.error(key, weights, "must hold at least one weight above 0")
+        inner.close(inherited_source=True)
+        self.cover(key)
+        return weights
+
+    def cover(self, key: str) -> None:
+        """This table's source stands for the numbers inside `key` too."""
         self._numbers.append(key)
-        return {name: inner.number(name, low=0.0) for name in names}
 
     def close(self, *, inherited_source: bool = False) -> dict[str, str]:
         """Refuse what was not taken, and return the source of every number that was."""
         for key, value in self._content.items():
             raise self.error(key, value, f"is not a known key{suggestion(key, tuple(self._known))}")
+        self._check_source()
         if inherited_source and self._source is None:
             return {}
         return {key: self._source_of(key) for key in self._numbers}
 
+    def _check_source(self) -> None:
+        by_key = self._source if isinstance(self._source, Mapping) else {"": self._source}
+        for name, source in by_key.items():
+            key = f"source.{name}" if name else "source"
+            if name not in ("", "*", *self._known):
+                raise self.error(key, source, f"names no key here{suggestion(name, tuple(self._known))}")
+            if source is not None and source not in SOURCES:
+                raise self.error(key, source, f"is not one of {', '.join(SOURCES)}")
+
     def _source_of(self, key: str) -> str:
         source = self._source
         if isinstance(source, Mapping):
-            for name in source:
-                if name != "*" and name not in self._known:
-                    raise self.error(f"source.{name}", source[name], f"names no key here{suggestion(name, tuple(self._known))}")
             source = source.get(key, source.get("*"))
         if source is None:
             raise self.error(key, None, f"has no source; give one of {', '.join(SOURCES)}")
-        if source not in SOURCES:
-            raise self.error("source", source, f"is not one of {', '.join(SOURCES)}")
         return str(source)
 
 
@@ -186,4 +204,4 @@ def suggestion(word: str, known: tuple[str, ...]) -> str:
     close = difflib.get_close_matches(word, known, n=1)
     if close:
         return f", did you mean {close[0]!r}?"
-    return f"; known are {', '.join(sorted(set(known)))}"
+    return f"; known are {', '.join(sorted(set(known)))}" if known else "; none is known"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from soulsgym.movesets.boss import MOVE_KINDS
 from soulsgym.movesets.pack import MAX_ACTS, TURN_ACT
-from soulsgym.sim.geometry import cosine, heading_to, sine, wrap
+from soulsgym.sim.compiling import njit
+from soulsgym.sim.geometry import arctan2, cosine, sine, turned
 from soulsgym.sim.player import knocked_down
 from soulsgym.sim.random import draw, draw_between, mixed, unit
 
@@ -21,15 +20,21 @@ NO_ACT = -1
 @njit
 def set_boss_heading(f, angle):
     """Turn the boss to a heading."""
-    f.ba = angle
     f.bsin = sine(angle)
     f.bcos = cosine(angle)
 
 
 @njit
+def boss_heading(f):
+    """The boss's heading as an angle; the fight itself keeps only its sine and cosine."""
+    return arctan2(f.bsin, f.bcos)
+
+
+@njit
 def bearing_of_player(f):
     """The player's direction from the boss's heading, positive to the right."""
-    return wrap(heading_to(f.px - f.bx, f.py - f.by) - f.ba)
+    dx, dy = f.px - f.bx, f.py - f.by
+    return arctan2(f.bsin * dy - f.bcos * dx, -(f.bsin * dx + f.bcos * dy))
 
 
 @njit
@@ -261,7 +266,7 @@ def body_tick(f, c, T, r, dx, dy):
     f.bt += dt
     f.blabel_t += c.tick_s
     f.clock_s += c.tick_s
-    tick = min(f.bt / c.tick_s, row.rows - 2.0)
+    tick = min(f.bt * c.ticks_per_label_s, row.rows - 2.0)
     whole = int(tick)
     share = tick - whole
     base = row.curve + whole
@@ -273,11 +278,10 @@ def body_tick(f, c, T, r, dx, dy):
     last = max(row.curve, base - 1) if share < 0.5 else base
     chase, turn = curves[last, 2], curves[last, 3]
     if turn > 0.0:
-        error = wrap(heading_to(dx, dy) - f.ba)
-        limit = turn * f.boss_clock
-        set_boss_heading(f, wrap(f.ba + min(max(error, -limit), limit)))
+        f.bsin, f.bcos = turned(f.bsin, f.bcos, dx, dy, r, turn * f.boss_clock)
     if chase > 0.0:
-        forward += chase * r
+        # Only as far as the player is ahead: a leap past him must not be drawn on by the growing distance.
+        forward += chase * max(0.0, -f.bsin * dx - f.bcos * dy)
     if row.kind == WALK or row.kind == STRAFE:
         forward *= f.speed_k
         right *= f.speed_k
@@ -287,7 +291,7 @@ def body_tick(f, c, T, r, dx, dy):
         fade = 1.0 - f.bt / row.blend_s
         move_x += f.bcar_x * fade
         move_y += f.bcar_y * fade
-    elif row.kind != ATTACK:
+    else:
         f.bcar_x, f.bcar_y = move_x, move_y
     f.bx += move_x
     f.by += move_y

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from numba import njit
+import math
 
 from soulsgym.movesets.boss import HIT_SHAPES
 from soulsgym.movesets.player import PLAYER_KINDS
-from soulsgym.sim.boss import EXECUTED, NO_ACT, OPEN, PARRIED, bearing_of_player, start_boss_move
-from soulsgym.sim.geometry import HALF_PI, PI, ground_z, heading_to, near_edge, wrap
+from soulsgym.sim.boss import EXECUTED, NO_ACT, OPEN, PARRIED, bearing_of_player, boss_heading, start_boss_move
+from soulsgym.sim.compiling import njit
+from soulsgym.sim.geometry import HALF_PI, PI, ground_z, heading_to, nearest_edge, wrap
 from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE
-from soulsgym.sim.player import GRABBED, invulnerable, set_heading, show, start_move
+from soulsgym.sim.player import GRABBED, invulnerable, show, start_flinch, start_reaction
 
 SECTOR, THRUST, DISC = range(len(HIT_SHAPES))
+CORNER_TRIES = 4
+"""How often a body is pushed back from one edge into, perhaps, the next."""
 RIPOSTE = PLAYER_KINDS.index("riposte")
 
 
@@ -61,10 +64,10 @@ def hurt(f, g, damage, move):
 
 @njit
 def _grab(f, c, T, grab):
-    start_move(f, T.player_moves, c.p_throw)
-    f.paid = 1
+    start_reaction(f, c, T.player_moves, c.p_throw, wrap(boss_heading(f) + PI))
     f.lock = 0
-    set_heading(f, wrap(f.ba + PI))
+    held_m = T.player_moves[c.p_throw].held_m
+    f.px, f.py = f.bx - f.bsin * held_m, f.by - f.bcos * held_m
     f.links = 0
     start_boss_move(f, c, T, grab)
 
@@ -88,18 +91,17 @@ def _struck(f, g, c, T, hit, row):
         reaction = c.p_guard_break
     hurt(f, g, damage, f.bmove)
     if f.pmove == ROLL_MOVE and moves[reaction].down == 0:
-        f.flinch_t = 0.0
-        show(f, c.flinch[_flinch_side(f)])
+        start_flinch(f, c.flinch[_flinch_side(f)])
         return
-    start_move(f, moves, reaction)
-    f.paid = 1
-    set_heading(f, heading_to(f.bx - f.px, f.by - f.py))
+    start_reaction(f, c, moves, reaction, heading_to(f.bx - f.px, f.by - f.py))
 
 
 @njit
 def boss_blows(f, g, c, T, r, dx, dy):
     """The blows of the boss's move in this tick."""
     row = T.boss_moves[f.bmove]
+    if f.bt < row.hits_from_s + f.shift or f.bt > row.hits_to_s + f.shift:
+        return
     for i in range(row.hits):
         bit = 1 << i
         if f.hit_bits & bit:
@@ -154,7 +156,7 @@ def player_blows(f, g, c, T, r, dx, dy):
         return
     f.struck = 1
     kind = T.boss_moves[f.bmove].kind
-    opened = kind == OPEN or kind == PARRIED
+    opened = kind in (OPEN, PARRIED)
     _wound_boss(f, g, c, round(mine.damage * (c.opened_factor if opened else 1.0)), f.pmove)
     f.poise_t = 0.0
     if opened or kind == EXECUTED:
@@ -177,15 +179,7 @@ def may_riposte(f, c, T, r):
 
 @njit
 def held_tick(f, g, c, T):
-    """A grabbed player goes where the boss's hands go, until he is thrown."""
-    mine = T.player_moves[f.pmove]
-    if f.pt < mine.hold_s:
-        share = min(1.0, c.tick_s / max(mine.pull_s - f.pt, c.tick_s))
-        f.px += (f.bx - f.px) * share
-        f.py += (f.by - f.py) * share
-    else:
-        # Thrown along the boss's heading, which is behind the player.
-        f.kf = -1.0
+    """A grabbed player takes the damage of the throw."""
     boss = T.boss_moves[f.bmove]
     if boss.throw_damage > 0.0 and f.paid == 1 and f.bt >= boss.throw_s:
         f.paid = 2
@@ -201,20 +195,22 @@ def separate(f, c, T, boss_x, boss_y):
     square = dx * dx + dy * dy
     if square >= c.least_m * c.least_m:
         return
-    r = square**0.5
+    r = math.sqrt(square)
     if r < 1e-9:
         dx, dy, r = -f.bsin, -f.bcos, 1.0
         f.px, f.py = f.bx, f.by
         square = 0.0
     nx, ny = dx / r, dy / r
-    overlap = c.least_m - square**0.5
+    overlap = c.least_m - math.sqrt(square)
     mine = max(0.0, -(f.vx * nx + f.vy * ny))
     its = max(0.0, boss_x * nx + boss_y * ny)
     share = mine / (mine + its) if mine + its > 1e-9 else 1.0
-    f.px += nx * overlap * share
-    f.py += ny * overlap * share
-    f.bx -= nx * overlap * (1.0 - share)
-    f.by -= ny * overlap * (1.0 - share)
+    # The boss is stopped but not pushed back; the rest is the player's.
+    stopped = min(its, overlap * (1.0 - share))
+    f.px += nx * (overlap - stopped)
+    f.py += ny * (overlap - stopped)
+    f.bx -= nx * stopped
+    f.by -= ny * stopped
 
 
 @njit
@@ -230,26 +226,42 @@ def _start_fall(f, c):
 
 @njit
 def keep_inside(f, c, T):
-    """Walls stop both; a cliff stops the boss, and drops the player."""
-    # Twice around, because leaving one edge in a corner may cross the next.
-    corners = c.edges
-    if near_edge(c, f.bx, f.by):
-        for i in range(2 * corners):
-            edge = T.edges[i % corners]
-            over = edge.nx * f.bx + edge.ny * f.by - edge.d + c.boss_radius_m
-            if over > 0.0:
-                f.bx -= edge.nx * over
-                f.by -= edge.ny * over
-    if near_edge(c, f.px, f.py):
-        for i in range(2 * corners):
-            edge = T.edges[i % corners]
-            over = edge.nx * f.px + edge.ny * f.py - edge.d
-            if over > 0.0:
-                if edge.cliff == 1 and not (f.pmove >= 0 and T.player_moves[f.pmove].kind == GRABBED):
-                    _start_fall(f, c)
-                    return
-                f.px -= edge.nx * over
-                f.py -= edge.ny * over
+    """Walls stop both; a cliff stops the boss, and drops the player. Looks only once out of the last safe circle."""
+    dx, dy = f.bx - f.bsafe_x, f.by - f.bsafe_y
+    if dx * dx + dy * dy > f.bsafe_r2:
+        _keep_boss(f, c, T)
+    dx, dy = f.px - f.safe_x, f.py - f.safe_y
+    if dx * dx + dy * dy > f.safe_r2:
+        _keep_player(f, c, T)
+
+
+@njit
+def _keep_boss(f, c, T):
+    which, left = nearest_edge(T, f.bx, f.by)
+    for _ in range(CORNER_TRIES):
+        if left >= c.boss_radius_m:
+            break
+        f.bx += T.edges[which].nx * (left - c.boss_radius_m)
+        f.by += T.edges[which].ny * (left - c.boss_radius_m)
+        which, left = nearest_edge(T, f.bx, f.by)
+    left = max(0.0, left - c.boss_radius_m)
+    f.bsafe_x, f.bsafe_y, f.bsafe_r2 = f.bx, f.by, left * left
+
+
+@njit
+def _keep_player(f, c, T):
+    which, left = nearest_edge(T, f.px, f.py)
+    for _ in range(CORNER_TRIES):
+        if left >= 0.0:
+            break
+        if T.edges[which].cliff == 1 and not (f.pmove >= 0 and T.player_moves[f.pmove].kind == GRABBED):
+            _start_fall(f, c)
+            return
+        f.px += T.edges[which].nx * left
+        f.py += T.edges[which].ny * left
+        which, left = nearest_edge(T, f.px, f.py)
+    left = max(0.0, left)
+    f.safe_x, f.safe_y, f.safe_r2 = f.px, f.py, left * left
 
 
 @njit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ KIND = "sim-1"
 class SimEngine:
     """`n` fights of one moveset.
 
-    `phase` is where a fight begins; `changes` lets the boss go on to the next phase at its threshold. With `threads` the
-    fights are stepped in as many stretches at once; the result is the same for any number.
+    `phase` is where a fight begins; `changes` lets the boss go on to the next phase at its threshold. With `threads`
+    the fights are stepped in as many stretches at once; the result is the same for any number.
     """
 
     def __init__(
@@ -54,14 +55,15 @@ class SimEngine:
         self.tables = pack(moveset)
         self._phase, self._changes, self._randomize = phase, changes, float(randomize)
         bounds = np.linspace(0, n, min(threads, n) + 1).astype(int)
-        self._stretches = [(int(low), int(high)) for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+        self._stretches = [(int(low), int(high)) for low, high in pairwise(bounds)]
         self._pool = ThreadPoolExecutor(len(self._stretches) - 1) if len(self._stretches) > 1 else None
 
-    def reset(self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None = None) -> None:
+    def reset(
+        self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None = None
+    ) -> None:
         """Begin anew the fights of `mask`; without seeds each goes on with its own stream of randomness."""
         if starts.dtype != START or len(starts) != len(self.fights):
-            raise MisuseError(f"starts are {starts.dtype} x {len(starts)}; give one START for each of {len(self.fights)} fights")
-        self._check_starts(starts[mask])
+            raise MisuseError(f"starts are {len(starts)} x {starts.dtype}; give {len(self.fights)} x START")
         seeded = seeds is not None
         given = np.zeros(len(self.fights), np.uint64) if seeds is None else seeds
         reset_range(
@@ -69,16 +71,17 @@ class SimEngine:
             self._phase, int(self._changes), self._randomize, 0, len(self.fights),
         )  # fmt: skip
 
-    def step(self, controls: Controls) -> None:
-        """Advance every running fight by 0.1 s; a fight that is over stays as it is."""
+    def step(self, controls: Controls, *, skip: bool = False) -> None:
+        """Advance every running fight by 0.1 s, and with `skip` on to where the player can act again."""
         if controls.dtype != CONTROL or len(controls) != len(self.fights):
-            raise MisuseError(f"controls are {controls.dtype} x {len(controls)}; give one CONTROL for each of {len(self.fights)} fights")
+            raise MisuseError(f"controls are {len(controls)} x {controls.dtype}; give {len(self.fights)} x CONTROL")
         first, *others = self._stretches
         if self._pool is None:
-            step_range(self.fights, self.hidden, controls, self.tables, *first)
+            step_range(self.fights, self.hidden, controls, self.tables, skip, *first)
             return
-        waiting = [self._pool.submit(step_range, self.fights, self.hidden, controls, self.tables, *one) for one in others]
-        step_range(self.fights, self.hidden, controls, self.tables, *first)
+        given = (self.fights, self.hidden, controls, self.tables, skip)
+        waiting = [self._pool.submit(step_range, *given, *one) for one in others]
+        step_range(*given, *first)
         for one in waiting:
             one.result()
 
@@ -90,8 +93,14 @@ class SimEngine:
         """Go back to a snapshot of the same number of fights."""
         if snapshot.kind != KIND:
             raise StartError(f"snapshot is of kind {snapshot.kind!r}, this simulator takes {KIND!r}; make it anew")
-        if snapshot.hidden.shape != self.hidden.shape or snapshot.hidden.dtype != HIDDEN or snapshot.fights.dtype != FIGHT:
-            raise StartError(f"snapshot holds {len(snapshot.hidden)} fights, this engine {len(self.hidden)}; restore it into the same number")
+        if (
+            snapshot.hidden.shape != self.hidden.shape
+            or snapshot.hidden.dtype != HIDDEN
+            or snapshot.fights.dtype != FIGHT
+        ):
+            raise StartError(
+                f"snapshot holds {len(snapshot.hidden)} fights, this engine {len(self.hidden)}; make them the same"
+            )
         self.fights[:] = snapshot.fights
         self.hidden[:] = snapshot.hidden
 
@@ -101,7 +110,8 @@ class SimEngine:
             self._pool.shutdown()
             self._pool = None
 
-    def _check_starts(self, starts: npt.NDArray[Any]) -> None:
+    def check_starts(self, starts: npt.NDArray[Any]) -> None:
+        """Refuse starts that no fight can have; for what comes from outside."""
         boss, player, arena = self.moveset.boss, self.moveset.player, self.moveset.arena
         limits = (
             ("phase", 0, len(boss.phases)),

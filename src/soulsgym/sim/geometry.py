@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from soulsgym.sim.compiling import njit
 
 PI = math.pi
 HALF_PI = math.pi / 2.0
@@ -74,12 +74,36 @@ def heading_to(dx, dy):
 
 
 @njit
+def turned(sin_a, cos_a, dx, dy, r, limit):
+    """Sine and cosine of a heading turned towards (dx, dy), of length r, by at most a small `limit`.
+
+    Works on the unit vector alone; a heading is only made an angle where somebody asks for it.
+    """
+    if r < 1e-9:
+        return sin_a, cos_a
+    ahead = -(sin_a * dx + cos_a * dy)
+    right = sin_a * dy - cos_a * dx
+    square = limit * limit
+    cos_limit = 1.0 - square * (0.5 - square * (1.0 / 24))
+    if ahead >= cos_limit * r:
+        return -dx / r, -dy / r
+    sin_limit = limit * (1.0 - square * (1.0 / 6 - square * (1.0 / 120)))
+    if right < 0.0:
+        sin_limit = -sin_limit
+    turned_sin = sin_a * cos_limit + cos_a * sin_limit
+    turned_cos = cos_a * cos_limit - sin_a * sin_limit
+    # One Newton step keeps the vector's length at 1.
+    k = 1.5 - 0.5 * (turned_sin * turned_sin + turned_cos * turned_cos)
+    return turned_sin * k, turned_cos * k
+
+
+@njit
 def blend_direction(theta):
     """The direction the game makes of a stick angle: a straight mix of the two main directions beside it."""
-    theta = theta % TWO_PI
-    quadrant = math.floor(theta / HALF_PI)
-    share = theta / HALF_PI - quadrant
-    return wrap(quadrant * HALF_PI + arctan2(share, 1.0 - share))
+    turns = theta / HALF_PI
+    quadrant = math.floor(turns)
+    share = turns - quadrant
+    return wrap((quadrant - 4.0 * math.floor(0.25 * quadrant)) * HALF_PI + arctan2(share, 1.0 - share))
 
 
 @njit
@@ -90,7 +114,12 @@ def ground_z(const, x, y):
 
 
 @njit
-def near_edge(const, x, y):
-    """May the point lie outside? False for sure inside the largest circle around the middle."""
-    u, v = x - const.centre_x, y - const.centre_y
-    return u * u + v * v > const.safe_r * const.safe_r
+def nearest_edge(T, x, y):
+    """The arena's edge next to a point, and how far it is; negative outside."""
+    nearest, which = 1e9, 0
+    for i in range(T.const.edges):
+        edge = T.edges[i]
+        left = edge.d - edge.nx * x - edge.ny * y
+        if left < nearest:
+            nearest, which = left, i
+    return which, nearest

@@ -17,7 +17,12 @@ HIDDEN = np.dtype(
         ("key", "u8"),
         ("draws", "u8"),
         # What this fight drew under domain randomisation.
-        *((name, "f8") for name in ("boss_clock", "reach_k", "damage_k", "speed_k", "shift_s", "drop", "noise_m", "noise_rad", "noise_s")),
+        *(
+            (name, "f8")
+            for name in (
+                "boss_clock", "reach_k", "damage_k", "speed_k", "shift_s", "drop", "noise_m", "noise_rad", "noise_s",
+            )
+        ),
         ("delay", "i4"),
         # The player.
         *(
@@ -33,6 +38,7 @@ HIDDEN = np.dtype(
                 "walk_x", "walk_y",  # metres per tick of the last walking
                 "stop_t", "since_roll",
                 "fall_v",
+                "safe_x", "safe_y", "safe_r2",  # a circle known to lie inside the arena
                 "held_x", "held_y",
             )
         ),
@@ -40,7 +46,7 @@ HIDDEN = np.dtype(
             (name, "i4")
             for name in (
                 "pmove", "plabel", "cf", "cr", "paid", "struck", "walk_ticks", "held_steps", "held_key",
-                "last_roll", "after_roll", "lock",
+                "last_roll", "after_roll", "lock", "regen_wait",
             )
         ),
         # The camera: its angle, and the lagging point it looks from.
@@ -49,7 +55,8 @@ HIDDEN = np.dtype(
         *(
             (name, "f8")
             for name in (
-                "bx", "by", "ba", "bsin", "bcos",
+                "bx", "by", "bsin", "bcos",
+                "bsafe_x", "bsafe_y", "bsafe_r2",
                 "boss_hp", "poise", "poise_t",
                 "bt", "blabel_t", "cum_f", "cum_r",  # time in the move; metres of its curve used up
                 "bcar_x", "bcar_y",  # metres per tick carried over from the move before

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba import njit
-
+from soulsgym.sim.compiling import njit
+from soulsgym.sim.replay import label_duration, replay_boss, replay_player
 from soulsgym.sim.tick import reset_fights, step_fights
 
 
@@ -27,9 +27,9 @@ def _digest_of_sources() -> str:
 
 def _compiled(digest: str) -> tuple[Callable[..., None], Callable[..., None]]:
     @njit(nogil=True, cache=True)
-    def step_range(fights: Any, hidden: Any, controls: Any, tables: Any, low: int, high: int) -> None:
+    def step_range(fights: Any, hidden: Any, controls: Any, tables: Any, skip: bool, low: int, high: int) -> None:
         if len(digest) > 0:
-            step_fights(fights, hidden, controls, tables[0], low, high)
+            step_fights(fights, hidden, controls, tables[0], skip, low, high)
 
     @njit(nogil=True, cache=True)
     def reset_range(
@@ -42,4 +42,38 @@ def _compiled(digest: str) -> tuple[Callable[..., None], Callable[..., None]]:
     return step_range, reset_range
 
 
+def _compiled_replay(digest: str) -> tuple[Callable[..., None], Callable[..., int], Callable[..., float]]:
+    @njit(nogil=True, cache=True)
+    def follow_player(
+        fights: Any, controls: Any, blows: Any, roles: Any, boss_moves: Any, template: Any, state: Any, states: Any,
+        scratch: Any, tables: Any, predictions: Any,
+    ) -> None:  # fmt: skip
+        if len(digest) > 0:
+            replay_player(
+                fights, controls, blows, roles, boss_moves, template, state, states, scratch, tables[0], predictions
+            )
+
+    @njit(nogil=True, cache=True)
+    def follow_boss(
+        fights: Any, states: Any, script: Any, template: Any, state: Any, scratch: Any, tables: Any, strikes: bool,
+        steps: Any, hits: Any,
+    ) -> int:  # fmt: skip
+        count = 0
+        if len(digest) > 0:
+            count = replay_boss(fights, states, script, template, state, scratch, tables[0], strikes, steps, hits)
+        return count
+
+    @njit(nogil=True, cache=True)
+    def time_label(
+        template: Any, state: Any, tables: Any, move: int, link: int, links: int, away_m: float, longest_s: float
+    ) -> float:
+        shown_s = 0.0
+        if len(digest) > 0:
+            shown_s = label_duration(template, state, tables[0], move, link, links, away_m, longest_s)
+        return shown_s
+
+    return follow_player, follow_boss, time_label
+
+
 step_range, reset_range = _compiled(_digest_of_sources())
+follow_player, follow_boss, time_label = _compiled_replay(_digest_of_sources())

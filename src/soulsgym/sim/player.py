@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from numba import njit
+import math
+
+from soulsgym.sim.compiling import njit
 
 from soulsgym.controls import Button
 from soulsgym.movesets.player import PLAYER_KINDS
-from soulsgym.sim.geometry import PI, blend_direction, cosine, heading_to, sine, wrap
+from soulsgym.sim.geometry import PI, arctan2, blend_direction, cosine, heading_to, sine, turned, wrap
 from soulsgym.sim.hidden import FALL_MOVE, NO_MOVE, ROLL_MOVE
 
 ATTACK = PLAYER_KINDS.index("attack")
@@ -31,6 +33,16 @@ def curve_at(curves, offset, tick):
 
 
 @njit
+def curve_step(curves, offset, tick):
+    """What a cumulative curve gains in the tick that begins at a fractional one."""
+    whole = int(tick)
+    share = tick - whole
+    at = offset + whole
+    middle = curves[at + 1]
+    return (1.0 - share) * (middle - curves[at]) + share * (curves[at + 2] - middle)
+
+
+@njit
 def set_heading(f, angle):
     """Turn the player to a heading."""
     f.pa = angle
@@ -41,8 +53,9 @@ def set_heading(f, angle):
 @njit
 def turn_to_boss(f, limit):
     """Turn the player towards the boss by at most `limit`."""
-    error = wrap(heading_to(f.bx - f.px, f.by - f.py) - f.pa)
-    set_heading(f, wrap(f.pa + min(max(error, -limit), limit)))
+    dx, dy = f.bx - f.px, f.by - f.py
+    f.psin, f.pcos = turned(f.psin, f.pcos, dx, dy, math.sqrt(dx * dx + dy * dy), limit)
+    f.pa = arctan2(f.psin, f.pcos)
 
 
 @njit
@@ -73,6 +86,23 @@ def start_move(f, moves, move):
 
 
 @njit
+def start_reaction(f, c, moves, move, heading):
+    """Be hit: a reaction begins, seen from `heading`, and what was not yet paid is not paid any more."""
+    if not _regenerates(f, c, moves):
+        f.regen_wait = int(c.regen_delay)
+    start_move(f, moves, move)
+    f.paid = 1
+    set_heading(f, heading)
+
+
+@njit
+def start_flinch(f, label):
+    """Be hit in a roll: it is shown, but the roll goes on."""
+    f.flinch_t = 0.0
+    show(f, label)
+
+
+@njit
 def start_idle(f, c):
     """Stand."""
     f.pmove = NO_MOVE
@@ -86,7 +116,8 @@ def start_idle(f, c):
 
 
 @njit
-def _roll_profiles(f, c, phi):
+def roll_profiles(f, c, phi):
+    """Choose the curves of a roll in the direction `phi` from the heading."""
     f.phi = phi
     f.kf = cosine(phi)
     f.kr = sine(phi)
@@ -100,7 +131,7 @@ def _roll_profiles(f, c, phi):
 @njit
 def _move_on(f, c, curves, ticks):
     """Metres per tick, in the heading's frame, that the running motion would do in the next `ticks`."""
-    now = f.pt / c.tick_s
+    now = f.pt * c.ticks_per_label_s
     forward, right = 0.0, 0.0
     if f.cf >= 0:
         forward = f.kf * (curve_at(curves, f.cf, now + ticks) - curve_at(curves, f.cf, now)) / ticks
@@ -124,21 +155,20 @@ def start_roll(f, c, curves, angle):
     old_forward, old_right, old_phi = 0.0, 0.0, f.phi
     if rolling:
         old_forward, old_right = _move_on(f, c, curves, FIRST_TICKS)
-    last_vx, last_vy = f.vx, f.vy
     if f.lock == 1:
         set_heading(f, heading_to(f.bx - f.px, f.by - f.py))
     else:
         set_heading(f, angle)
-    if rolling:
-        k = c.roll_carry_m / FIRST_TICKS
-        _carry(
-            f, c.roll_carry_roll * old_forward + k * cosine(old_phi), c.roll_carry_roll * old_right + k * sine(old_phi),
-            c.roll_first_s,
-        )  # fmt: skip
-    else:
+    k = c.roll_carry_m / FIRST_TICKS
+    _carry(
+        f, c.roll_carry_roll * old_forward + k * cosine(old_phi), c.roll_carry_roll * old_right + k * sine(old_phi),
+        c.roll_first_s,
+    )  # fmt: skip
+    if f.held_steps > 0:
         share = c.roll_carry * 6.0 / FIRST_TICKS
-        f.car_x, f.car_y, f.car_s = last_vx * share, last_vy * share, c.roll_first_s
-    _roll_profiles(f, c, blend_direction(angle - f.pa))
+        f.car_x += f.walk_x * share
+        f.car_y += f.walk_y * share
+    roll_profiles(f, c, blend_direction(angle - f.pa))
     f.pmove = ROLL_MOVE
     f.pt = 0.0
     f.paid = 0
@@ -153,12 +183,11 @@ def start_roll(f, c, curves, angle):
 @njit
 def _start_get_up(f, c, moves, angle):
     start_move(f, moves, c.p_get_up)
-    if f.lock == 0:
-        set_heading(f, angle)
-    phi = blend_direction(angle - f.pa)
-    f.phi = phi
-    f.kf, f.kr = cosine(phi), sine(phi)
-    f.cr = f.cf
+    set_heading(f, heading_to(f.bx - f.px, f.by - f.py) if f.lock == 1 else angle)
+    f.phi = blend_direction(angle - f.pa)
+    f.kf, f.kr = cosine(f.phi), sine(f.phi)
+    if f.kf < 0.0:
+        f.cf = moves[c.p_get_up].curve_b
 
 
 @njit
@@ -173,8 +202,7 @@ def press(f, c, moves, curves, button, key, cam):
         else:
             start_move(f, moves, c.p_backstep)
         return
-    walked = f.walk_ticks > 0
-    carry_x, carry_y = f.vx * c.attack_carry, f.vy * c.attack_carry
+    walked = f.held_steps > 0
     if button == LIGHT:
         move = c.p_light
         if f.pmove == ROLL_MOVE:
@@ -194,7 +222,7 @@ def press(f, c, moves, curves, button, key, cam):
     if was_rolling:
         f.since_roll = 0.0
     if walked:
-        f.car_x, f.car_y, f.car_s = carry_x, carry_y, c.roll_first_s
+        f.car_x, f.car_y, f.car_s = f.walk_x * c.attack_carry, f.walk_y * c.attack_carry, c.roll_first_s
 
 
 @njit
@@ -202,6 +230,8 @@ def hold(f, c, moves, curves, key):
     """A direction is held through this step (key) or not (-1): labels and the start or end of walking."""
     if key >= 0:
         if f.pmove != NO_MOVE:
+            if not _regenerates(f, c, moves):
+                f.regen_wait = int(c.regen_delay)
             if f.pmove == ROLL_MOVE:
                 forward, right = _move_on(f, c, curves, 6)
                 _carry(f, c.walk_carry_roll * forward, c.walk_carry_roll * right, c.label_step_s)
@@ -222,15 +252,17 @@ def hold(f, c, moves, curves, key):
             f.car_s = -1.0
             if f.plabel == c.id_idle:
                 show(f, c.id_move)
+        elif 0 <= f.plabel - c.id_stop_front < 4:
+            show(f, c.id_move)
         f.held_steps += 1
         f.held_key = key
         f.stop_t = 0.0
     elif f.pmove == NO_MOVE and f.held_steps > 0:
         if f.lock == 1:
-            turn_to_boss(f, PI)
+            set_heading(f, heading_to(f.bx - f.px, f.by - f.py))
         if f.held_steps >= c.stops_after_steps:
             show(f, c.id_stop_front + STOP_BY_KEY[f.held_key])
-            speed = (f.walk_x * f.walk_x + f.walk_y * f.walk_y) ** 0.5
+            speed = math.sqrt(f.walk_x * f.walk_x + f.walk_y * f.walk_y)
             if speed > 0.0:
                 f.held_x, f.held_y = f.walk_x / speed, f.walk_y / speed
         f.held_steps = 0
@@ -290,7 +322,9 @@ def _regenerates(f, c, moves):
 @njit
 def stamina_tick(f, c, moves):
     """Recover, then pay: the cost of a roll is due at once, of an attack when it gets going."""
-    if _regenerates(f, c, moves):
+    if f.regen_wait > 0:
+        f.regen_wait -= 1
+    elif _regenerates(f, c, moves):
         f.sp = min(c.sp, f.sp + c.sp_per_tick)
     if f.paid == 0:
         if f.pmove == ROLL_MOVE:
@@ -323,12 +357,12 @@ def motion_tick(f, c, moves, curves, key, cam):
         row = moves[f.pmove]
         if f.lock == 1 and row.turn_from <= f.pt < row.turn_to:
             turn_to_boss(f, c.roll_turn)
-    now = f.pt / c.tick_s
+    now = f.pt * c.ticks_per_label_s
     forward, right = 0.0, 0.0
     if f.cf >= 0:
-        forward = f.kf * (curve_at(curves, f.cf, now + 1.0) - curve_at(curves, f.cf, now))
+        forward = f.kf * curve_step(curves, f.cf, now)
     if f.cr >= 0:
-        right = f.kr * (curve_at(curves, f.cr, now + 1.0) - curve_at(curves, f.cr, now))
+        right = f.kr * curve_step(curves, f.cr, now)
     f.vx = -f.psin * forward - f.pcos * right
     f.vy = -f.pcos * forward + f.psin * right
     if f.pt < f.car_s:
@@ -345,11 +379,15 @@ def clock_tick(f, c, moves, key):
     f.plabel_t += c.tick_s
     if f.pmove == ROLL_MOVE:
         f.since_roll = 0.0
+        if f.pt >= moves[c.p_get_up].lock_s:
+            f.lock = 1
         if f.flinch_t >= 0.0:
             f.flinch_t += c.tick_s
-            if f.flinch_t >= c.flinch_s:
+            if f.flinch_t >= c.flinch_s + c.flinch_after_s:
                 f.flinch_t = -1.0
                 show(f, f.last_roll)
+            elif f.flinch_t >= c.flinch_s and f.plabel != c.id_flinch_after:
+                show(f, c.id_flinch_after)
         elif f.plabel_t >= c.roll_end_s:
             start_idle(f, c)
         return
@@ -365,6 +403,8 @@ def clock_tick(f, c, moves, key):
                     start_idle(f, c)
     elif f.pmove >= 0:
         row = moves[f.pmove]
+        if f.pt >= row.lock_s:
+            f.lock = 1
         if f.pt >= row.end_s:
             if row.on_end >= 0:
                 start_move(f, moves, row.on_end)

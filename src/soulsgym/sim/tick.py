@@ -5,9 +5,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from soulsgym.sim.boss import EXECUTED, NEW, NO_ACT, body_tick, mind_tick, set_boss_heading, start_boss_move
+from soulsgym.sim.boss import (
+    NEW,
+    NO_ACT,
+    body_tick,
+    boss_heading,
+    mind_tick,
+    set_boss_heading,
+    start_boss_move,
+)
 from soulsgym.sim.combat import (
     boss_blows,
     fall_tick,
@@ -17,12 +24,14 @@ from soulsgym.sim.combat import (
     player_blows,
     separate,
 )
+from soulsgym.sim.compiling import njit
 from soulsgym.sim.geometry import cosine, ground_z, heading_to, sine, wrap
-from soulsgym.sim.hidden import FALL_MOVE, NO_MOVE
+from soulsgym.sim.hidden import FALL_MOVE
 from soulsgym.sim.player import (
     GRABBED,
     LIGHT,
     NONE,
+    ROLL,
     clock_tick,
     hold,
     invulnerable,
@@ -77,8 +86,9 @@ def player_tick(f, g, c, T, key, button, cam, at, tick):
         fall_tick(f, g, c)
         return
     stamina_tick(f, c, moves)
-    if tick == at and button != NONE:
-        r = ((f.px - f.bx) ** 2 + (f.py - f.by) ** 2) ** 0.5
+    # Looked at again: a blow may have come in between.
+    if tick == at and button != NONE and allowed(f, c, T.timings, 1 if button == ROLL else 0):
+        r = math.sqrt((f.px - f.bx) ** 2 + (f.py - f.by) ** 2)
         if button == LIGHT and may_riposte(f, c, T, r):
             start_move(f, moves, c.p_riposte)
             f.act = NO_ACT
@@ -96,14 +106,13 @@ def player_tick(f, g, c, T, key, button, cam, at, tick):
 def _fight_tick(f, g, c, T, key, button, cam, at, tick):
     player_tick(f, g, c, T, key, button, cam, at, tick)
     dx, dy = f.px - f.bx, f.py - f.by
-    r = (dx * dx + dy * dy) ** 0.5
+    r = math.sqrt(dx * dx + dy * dy)
     mind_tick(f, c, T, r)
     boss_x, boss_y = body_tick(f, c, T, r, dx, dy)
     if f.pmove != FALL_MOVE:
         separate(f, c, T, boss_x, boss_y)
-        keep_inside(f, c, T)
     dx, dy = f.px - f.bx, f.py - f.by
-    r = (dx * dx + dy * dy) ** 0.5
+    r = math.sqrt(dx * dx + dy * dy)
     if f.hp > 0.0 and f.boss_hp > 0.0:
         player_blows(f, g, c, T, r, dx, dy)
         if f.boss_hp > 0.0 and f.pmove != FALL_MOVE:
@@ -114,7 +123,7 @@ def _fight_tick(f, g, c, T, key, button, cam, at, tick):
 
 
 @njit
-def _accepted(f, c, T, control):
+def accepted(f, c, T, control):
     """The key and button that get through: pressed while disabled has no effect, and randomisation may lose some."""
     key, button = control.direction, control.button
     if f.drop > 0.0 and (key >= 0 or button != NONE) and draw(f) < f.drop:
@@ -128,9 +137,8 @@ def _accepted(f, c, T, control):
 
 
 @njit
-def _step(f, g, c, T, control):
-    key, button = _accepted(f, c, T, control)
-    cam = _press_camera(f, c)
+def _step(f, g, c, T, key, button):
+    cam = _press_camera(f, c) if key >= 0 else f.cam
     at = min(TICKS - 1, int(c.delay_ticks) + f.delay)
     g.damage_dealt, g.damage_taken = 0.0, 0.0
     g.hit_by, g.landed, g.dodged = -1, -1, -1
@@ -140,7 +148,9 @@ def _step(f, g, c, T, control):
         _fight_tick(f, g, c, T, key, button, cam, at, tick)
         if f.hp <= 0.0 or f.boss_hp <= 0.0:
             break
+    # Once a step is enough for the edge of the arena: nobody gets farther than a roll's metre in it.
     if f.pmove != FALL_MOVE:
+        keep_inside(f, c, T)
         f.pz = ground_z(c, f.px, f.py)
     camera_tick(f, c)
     g.step += 1
@@ -166,9 +176,14 @@ def show_record(f, g, c, T):
     g.player_sp[0] = math.floor(f.sp)
     g.boss_hp[0] = f.boss_hp
     g.player_pose[0], g.player_pose[1], g.player_pose[2], g.player_pose[3] = f.px, f.py, max(f.pz, c.low_z), f.pa
-    g.boss_pose[0], g.boss_pose[1], g.boss_pose[2], g.boss_pose[3] = f.bx, f.by, ground_z(c, f.bx, f.by), f.ba
+    g.boss_pose[0], g.boss_pose[1], g.boss_pose[2], g.boss_pose[3] = (
+        f.bx,
+        f.by,
+        ground_z(c, f.bx, f.by),
+        boss_heading(f),
+    )
     nx, ny = -sine(f.cam), -cosine(f.cam)
-    flat = (1.0 - c.cam_view_z * c.cam_view_z) ** 0.5
+    flat = math.sqrt(1.0 - c.cam_view_z * c.cam_view_z)
     g.camera_pose[0] = f.pivot_x - c.cam_distance_m * nx
     g.camera_pose[1] = f.pivot_y - c.cam_distance_m * ny
     g.camera_pose[2] = max(f.pz, c.low_z) + c.cam_height_m
@@ -210,15 +225,39 @@ def _blur(f, g):
 
 
 @njit
-def step_fights(fights, hidden, controls, T, low, high):
-    """Step the fights [low, high); those that are over stay as they are."""
+def _only_nothing(f, g, c, T):
+    """Is pressing nothing all that is open?"""
+    if g.outcome != RUNNING:
+        return False
+    return f.pmove == FALL_MOVE or not (
+        allowed(f, c, T.timings, 0) or allowed(f, c, T.timings, 1) or allowed(f, c, T.timings, 2)
+    )
+
+
+@njit
+def step_fights(fights, hidden, controls, T, skip, low, high):
+    """Step the fights [low, high); those that are over stay as they are. `skip` goes on until there is a choice."""
     c = T.const
     for i in range(low, high):
         g = fights[i]
-        if g.outcome == RUNNING:
-            f = hidden[i]
-            _step(f, g, c, T, controls[i])
-            show_record(f, g, c, T)
+        if g.outcome != RUNNING:
+            g.damage_dealt, g.damage_taken = 0.0, 0.0
+            g.hit_by, g.landed, g.dodged = -1, -1, -1
+            continue
+        f = hidden[i]
+        key, button = accepted(f, c, T, controls[i])
+        _step(f, g, c, T, key, button)
+        if skip and _only_nothing(f, g, c, T):
+            dealt, taken = g.damage_dealt, g.damage_taken
+            hit_by, landed, dodged = g.hit_by, g.landed, g.dodged
+            while _only_nothing(f, g, c, T):
+                _step(f, g, c, T, -1, NONE)
+                dealt += g.damage_dealt
+                taken += g.damage_taken
+                hit_by, landed, dodged = max(hit_by, g.hit_by), max(landed, g.landed), max(dodged, g.dodged)
+            g.damage_dealt, g.damage_taken = dealt, taken
+            g.hit_by, g.landed, g.dodged = hit_by, landed, dodged
+        show_record(f, g, c, T)
 
 
 @njit
@@ -239,7 +278,11 @@ def _randomize(f, c, strength):
     f.shift_s = strength * c.rnd_hit_shift_s
     f.drop = strength * c.rnd_drop * draw(f)
     f.delay = int(strength * c.rnd_delay * draw(f) + 0.5)
-    f.noise_m, f.noise_rad, f.noise_s = strength * c.rnd_position_m, strength * c.rnd_heading, strength * c.rnd_duration_s
+    f.noise_m, f.noise_rad, f.noise_s = (
+        strength * c.rnd_position_m,
+        strength * c.rnd_heading,
+        strength * c.rnd_duration_s,
+    )
 
 
 @njit
@@ -260,12 +303,16 @@ def _reset(f, g, c, T, start, phase, changes, strength):
     f.hp = _or_default(start.player_hp, c.hp)
     f.sp = _or_default(start.player_sp, c.sp)
     f.boss_hp = _or_default(start.boss_hp, c.boss_hp)
-    f.px, f.py = _or_default(start.player_pose[0], T.starts[row, 0]), _or_default(start.player_pose[1], T.starts[row, 1])
+    f.px, f.py = (
+        _or_default(start.player_pose[0], T.starts[row, 0]),
+        _or_default(start.player_pose[1], T.starts[row, 1]),
+    )
     set_heading(f, wrap(_or_default(start.player_pose[2], T.starts[row, 2])))
     f.bx, f.by = _or_default(start.boss_pose[0], c.boss_x), _or_default(start.boss_pose[1], c.boss_y)
     set_boss_heading(f, wrap(_or_default(start.boss_pose[2], c.boss_a)))
     f.pz = ground_z(c, f.px, f.py)
     f.vx, f.vy, f.car_s, f.flinch_t, f.since_roll, f.phi = 0.0, 0.0, -1.0, -1.0, 99.0, 0.0
+    f.walk_x, f.walk_y, f.regen_wait = 0.0, 0.0, 0
     f.held_steps, f.held_key, f.last_roll, f.paid, f.fall_v = 0, 0, c.id_roll_b, 1, 0.0
     start_idle(f, c)
     f.cam = heading_to(f.bx - f.px, f.by - f.py)
@@ -273,6 +320,7 @@ def _reset(f, g, c, T, start, phase, changes, strength):
     f.poise, f.poise_t, f.clock_s = c.poise, 0.0, 0.0
     f.goal, f.act, f.goal_t, f.link, f.links, f.pending = NEW, NO_ACT, 0.0, 0, 0, 0
     f.first = 1
+    f.safe_r2, f.bsafe_r2 = 0.0, 0.0
     f.bcar_x, f.bcar_y = 0.0, 0.0
     f.blabel, f.blabel_t = -1, 0.0
     for i in range(f.ready_s.shape[0]):

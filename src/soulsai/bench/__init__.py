@@ -1,0 +1,1 @@
+"""Speed, beside a limit or a peer measured in the same run."""

@@ -1,0 +1,62 @@
+"""`souls bench`: speed, beside a limit or a peer."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from soulsai.bench.sim import SimSpeed
+
+FIRST_START_LIMIT_S = 30.0
+LATER_START_LIMIT_S = 3.0
+
+bench = typer.Typer(no_args_is_help=True, help="Measure speed, beside a limit or a peer in the same run.")
+
+
+@bench.command()
+def sim(
+    fights: Annotated[int, typer.Option(min=1, help="Fights in the batch.")] = 1024,
+    peers: Annotated[bool, typer.Option(help="Also measure LunarLander of Gymnasium and EnvPool.")] = True,
+    starts: Annotated[bool, typer.Option(help="Also measure how long the first and later starts take.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+) -> None:
+    """Measure the simulator: kernel, vector environment, threads, single environment, peers, start-up.
+
+    Example: souls bench sim --no-peers
+    """
+    from soulsai.bench.sim import measure_sim
+
+    speed = measure_sim(fights, peers=peers, starts=starts, say=lambda text: typer.echo(text, err=True))
+    if as_json:
+        typer.echo(json.dumps(speed.as_dict(), indent=2))
+    else:
+        _print_table(speed)
+
+
+def _print_table(speed: SimSpeed) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"simulator, {speed.fights} fights")
+    for column in ("figure", "measured", "target", ""):
+        table.add_column(column, justify="left" if column == "figure" else "right")
+    for rate in speed.rates:
+        digits = ".2f" if rate.unit == "ratio" else ",.0f"
+        target = "" if rate.target is None else f">= {rate.target:{digits}}"
+        table.add_row(rate.name, f"{rate.steps_per_s:{digits}} {rate.unit}", target, _mark(rate.ok))
+    hours = speed.as_dict()["game_hours_per_s"]
+    table.add_row("game time in the vector environment", f"{hours:.1f} hours/s", "", "")
+    for name, seconds, limit in (
+        ("first start after install, compiling", speed.first_start_s, FIRST_START_LIMIT_S),
+        ("later start", speed.later_start_s, LATER_START_LIMIT_S),
+    ):
+        if seconds is not None:
+            table.add_row(name, f"{seconds:.1f} s", f"<= {limit:.0f} s", _mark(seconds <= limit))
+    Console().print(table)
+
+
+def _mark(ok: bool | None) -> str:
+    return "" if ok is None else "reached" if ok else "missed"

@@ -1,0 +1,1 @@
+"""Fights as Gymnasium environments."""

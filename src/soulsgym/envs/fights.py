@@ -1,0 +1,137 @@
+"""A batch of fights as an environment sees it: actions in; records, rewards and endings out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsgym.controls import ACTION_CONTROLS
+from soulsgym.engine import Snapshot, standard_starts
+from soulsgym.errors import MisuseError, StartError
+from soulsgym.movesets import STANDARD, Moveset, load_moveset
+from soulsgym.movesets.reader import suggestion
+from soulsgym.parts.rewards import SoulsGymReward
+from soulsgym.parts.starts import given_starts
+from soulsgym.sim.engine import SimEngine
+from soulsgym.state import Fights, Outcome, copied
+
+OPTIONS = ("start", "reset_mask")
+SEEDS = 1 << 63
+
+
+@dataclass(frozen=True)
+class FightSettings:
+    """What an environment id and its keywords say about the fight."""
+
+    boss: str
+    phase: int = 1
+    changes: bool = False
+    random_player_pose: bool = False
+    skip_steps: bool = False
+    randomize: float = 0.0
+    variant: str = STANDARD
+
+
+class FightBatch:
+    """`n` fights on the simulator with their rewards."""
+
+    def __init__(self, settings: FightSettings, n: int = 1, *, threads: int = 1) -> None:
+        self.settings = settings
+        self.moveset: Moveset = load_moveset(settings.boss, settings.variant)
+        self.engine = SimEngine(
+            self.moveset,
+            n,
+            phase=settings.phase,
+            changes=settings.changes,
+            randomize=settings.randomize,
+            threads=threads,
+        )
+        self.reward = SoulsGymReward(n, self.moveset.arena.centre_m)
+        self._starts = standard_starts(n)
+        self._starts["random_pose"] = settings.random_player_pose
+        self._move_names = np.array([*(move.name for move in self.moveset.boss.moves), "fall"], dtype=object)
+        self._seeded = False
+
+    def __len__(self) -> int:
+        return len(self.engine.fights)
+
+    def begin(
+        self,
+        mask: npt.NDArray[np.bool_],
+        *,
+        seeds: npt.NDArray[np.uint64] | None = None,
+        generator: np.random.Generator | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Begin the fights of `mask`. The first time without seeds they are drawn from `generator`."""
+        start = self._start_of(options)
+        if seeds is None and not self._seeded:
+            drawn = (generator or np.random.default_rng()).integers(SEEDS, size=len(self))
+            seeds = drawn.astype(np.uint64)
+        self._seeded = True
+        snapshot = start.pop("snapshot", None)
+        starts = given_starts(len(self), start) if start else self._starts
+        if start and "player_pose" not in start:
+            starts["random_pose"] = self.settings.random_player_pose
+        if start:
+            self.engine.check_starts(starts[mask])
+        self.engine.reset(mask, starts, seeds)
+        if snapshot is not None:
+            self._restore(snapshot, mask, start)
+        self.reward.begin(self.engine.fights)
+
+    def step(self, actions: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Play one step and return the rewards and their terms; fights that are over stay as they are."""
+        self.engine.step(ACTION_CONTROLS[actions], skip=self.settings.skip_steps)
+        return self.reward.of(self.engine.fights)
+
+    def record(self) -> Fights:
+        """A copy of the record that later steps do not touch."""
+        return copied(self.engine.fights)
+
+    def ending(self, fights: Fights) -> dict[str, npt.NDArray[Any]]:
+        """What is to be said of fights that ended."""
+        outcome = fights["outcome"]
+        return {
+            "won": outcome == Outcome.WON,
+            "killed_by": self.killers(fights),
+            "time_s": fights["time_s"],
+            "damage_dealt": fights["dealt_total"],
+            "damage_taken": fights["taken_total"],
+        }
+
+    def killers(self, fights: Fights) -> npt.NDArray[Any]:
+        """The attack each player died of: its name, 'fall', or '' if he lives."""
+        dead = (fights["outcome"] == Outcome.DIED) | (fights["outcome"] == Outcome.FELL)
+        return np.where(dead, self._move_names[fights["killed_by"]], "")
+
+    def snapshot(self) -> Snapshot:
+        """Everything that decides how the fights go on; give it back as `options={"start": {"snapshot": ...}}`."""
+        return self.engine.snapshot()
+
+    def _restore(self, snapshot: object, mask: npt.NDArray[np.bool_], rest: Mapping[str, Any]) -> None:
+        if not isinstance(snapshot, Snapshot):
+            raise StartError(f"start snapshot is a {type(snapshot).__name__}; give what snapshot() returned")
+        if rest:
+            raise StartError(f"start has a snapshot and also {', '.join(rest)}; give one or the other")
+        if not mask.all():
+            raise StartError("start has a snapshot but only some fights are reset; reset all of them")
+        self.engine.restore(snapshot)
+
+    @staticmethod
+    def _start_of(options: Mapping[str, Any] | None) -> dict[str, Any]:
+        for key in options or {}:
+            if key not in OPTIONS:
+                raise MisuseError(f"option {key!r} is not known{suggestion(key, OPTIONS)}")
+        start = (options or {}).get("start")
+        if start is None:
+            return {}
+        if isinstance(start, Snapshot):
+            return {"snapshot": start}
+        if not isinstance(start, Mapping):
+            raise StartError(f"start is a {type(start).__name__}; give a dict or a snapshot")
+        return dict(start)

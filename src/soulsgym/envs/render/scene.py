@@ -1,0 +1,75 @@
+"""Scene: paints the whole picture of a fight, from the ground up."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pygame
+
+from soulsgym.envs.render import palette
+from soulsgym.envs.render.blows import draw_boss_blows, draw_player_blow
+from soulsgym.envs.render.bodies import draw_boss, draw_camera, draw_intent, draw_player, draw_trails
+from soulsgym.envs.render.canvas import Canvas
+from soulsgym.envs.render.ground import Ground
+from soulsgym.envs.render.hud import BOTTOM_PX, TOP_PX, Hud
+from soulsgym.envs.render.plan import Point, Stand
+from soulsgym.envs.render.story import Story
+from soulsgym.envs.render.view import View
+from soulsgym.movesets import Moveset
+
+
+class Scene:
+    """Paints pictures of one fight after another."""
+
+    def __init__(self, moveset: Moveset, size: tuple[int, int]) -> None:
+        self.size = size
+        self._moveset = moveset
+        self._view = View(moveset.arena, size, top_px=TOP_PX, bottom_px=BOTTOM_PX)
+        self._canvas = Canvas(size, self._view)
+        self._ground = Ground(moveset.arena)
+        self._story = Story(moveset)
+        self._hud = Hud(moveset, size)
+        self._picture = pygame.Surface(size, depth=32)
+
+    def paint(self, fight: np.void, control: np.void | None) -> pygame.Surface:
+        """The picture of a record; the same surface every time."""
+        player, boss = _stand(fight["player_pose"]), _stand(fight["boss_pose"])
+        self._follow(fight, player, boss)
+        self._paint_arena(fight, control, player, boss)
+        pygame.transform.smoothscale(self._canvas.surface, self.size, self._picture)
+        self._hud.draw(self._picture, self._view, fight, control, self._story)
+        return self._picture
+
+    def pixels(self, picture: pygame.Surface) -> npt.NDArray[np.uint8]:
+        """A surface as an array of its own."""
+        # Six times faster than pygame.surfarray, which walks over the pixels column by column.
+        flat = np.frombuffer(pygame.image.tobytes(picture, "RGB"), np.uint8)
+        return flat.reshape(self.size[1], self.size[0], 3).copy()
+
+    def to_px(self, point: Point) -> Point:
+        """Where a place of the arena lies in the last picture."""
+        return self._view.to_px(point)
+
+    def _follow(self, fight: np.void, player: Stand, boss: Stand) -> None:
+        changed, begins = self._story.notice(fight)
+        if begins:
+            self._view.jump(player.at, boss.at)
+        elif changed:
+            self._view.follow(player.at, boss.at)
+
+    def _paint_arena(self, fight: np.void, control: np.void | None, player: Stand, boss: Stand) -> None:
+        canvas, moveset = self._canvas, self._moveset
+        self._ground.draw(canvas)
+        draw_camera(canvas, fight["camera_pose"])
+        draw_boss_blows(canvas, fight, boss, player, moveset, self._story.stretches)
+        draw_player_blow(canvas, fight, player, moveset)
+        canvas.dashes(player.at, boss.at, palette.WHITE, 1.0, 6.0, 0.35)
+        draw_trails(canvas, self._story.traces, self._story.step, moveset)
+        draw_boss(canvas, boss, fight, moveset)
+        if control is not None:
+            draw_intent(canvas, player, fight, control)
+        draw_player(canvas, player, fight, moveset)
+
+
+def _stand(pose: npt.NDArray[np.float32]) -> Stand:
+    return Stand(float(pose[0]), float(pose[1]), float(pose[3]))

@@ -1,0 +1,1 @@
+"""Parts that environments are put together from: rewards and starts."""

@@ -1,0 +1,255 @@
+"""A recording: the record of every step, the action that led to it, and which episode it belongs to.
+
+Two formats are read. `.npz` is written here: arrays `fights`, `actions` and `episodes` and a JSON `header` with the
+versions. `.json` is what SoulsGym's own collector writes: lists under observations, actions, rewards, dones, infos,
+episodes and steps.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsgym.controls import NOTHING
+from soulsgym.errors import RecordingError
+from soulsgym.state import FIGHT, NUM_ACTIONS, OBSERVATION_KEYS, Fights, Outcome
+
+FORMAT_VERSION = 1
+JSON_LISTS = ("observations", "actions", "dones", "infos", "episodes", "steps")
+ARRAYS = ("header", "fights", "actions", "episodes")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Steps of one or more episodes, one after the other.
+
+    `actions[i]` was applied in the step that led to `fights[i]`; the first record of an episode is its start, and its
+    action means nothing. Records of one episode have the same number in `episodes`.
+    """
+
+    fights: Fights
+    actions: npt.NDArray[np.int64]
+    episodes: npt.NDArray[np.int64]
+    source: str = "memory"
+
+    def __len__(self) -> int:
+        return len(self.fights)
+
+    def bounds(self) -> list[tuple[int, int]]:
+        """First index and end of every episode."""
+        return _stretches(self.episodes)
+
+
+def write_recording(file: Path | str, recording: Recording) -> None:
+    """Write the recording as `.npz`."""
+    try:
+        package = version("soulsgym")
+    except PackageNotFoundError:
+        package = "unknown"
+    header = {"format": FORMAT_VERSION, "soulsgym": package, "steps": len(recording)}
+    _check(str(file), recording)
+    with Path(file).open("wb") as out:
+        np.savez_compressed(
+            out,
+            header=np.frombuffer(json.dumps(header).encode(), np.uint8),
+            fights=recording.fights,
+            actions=recording.actions,
+            episodes=recording.episodes,
+        )
+
+
+def read_recording(file: Path | str) -> Recording:
+    """Read a `.npz` or `.json` recording; every problem is a RecordingError."""
+    path = Path(file)
+    try:
+        with path.open("rb") as opened:
+            start = opened.read(4)
+    except OSError as error:
+        raise RecordingError(f"{file}: cannot be read: {error.strerror}; give a recording in .npz or .json") from error
+    if not start:
+        raise RecordingError(f"{file}: is empty; record the fight again")
+    recording = _read_npz(path) if start[:2] == b"PK" else _read_json(path)
+    _check(str(file), recording)
+    return recording
+
+
+def _check(file: str, recording: Recording) -> None:
+    count = len(recording.fights)
+    for name in ("actions", "episodes"):
+        values = getattr(recording, name)
+        if values.shape != (count,) or not np.issubdtype(values.dtype, np.integer):
+            raise RecordingError(
+                f"{file}: {name} is {values.dtype} {list(values.shape)} beside {count} records; give one whole number each"
+            )
+    if count < 2:
+        raise RecordingError(f"{file}: holds {count} steps; a recording needs at least 2")
+    bad = np.flatnonzero((recording.actions < 0) | (recording.actions >= NUM_ACTIONS))
+    if len(bad):
+        raise RecordingError(
+            f"{file}: actions[{bad[0]}] = {recording.actions[bad[0]]} is no action; give 0 to {NUM_ACTIONS - 1}"
+        )
+    for key in OBSERVATION_KEYS:
+        rows = recording.fights[key].reshape(count, -1)
+        broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        if len(broken):
+            raise RecordingError(f"{file}: observations[{broken[0]}].{key} is not finite; cut the recording before it")
+
+
+# ---------------------------------------------------------------- .npz
+
+
+def _read_npz(path: Path) -> Recording:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            missing = [name for name in ARRAYS if name not in archive.files]
+            if missing:
+                raise RecordingError(f"{path}: {missing[0]} is missing; write it with write_recording")
+            arrays = {name: archive[name] for name in ARRAYS}
+    except (zipfile.BadZipFile, EOFError, ValueError, OSError) as error:
+        raise RecordingError(f"{path}: is damaged or cut short ({error}); copy or record it again") from error
+    _check_header(path, arrays["header"])
+    stored = arrays["fights"]
+    names = stored.dtype.names or ()
+    absent = [name for name in FIGHT.names or () if name not in names]
+    if absent or stored.ndim != 1:
+        raise RecordingError(f"{path}: fights has no field {(absent or ['?'])[0]!r}; record it again with this version")
+    fights = np.zeros(len(stored), FIGHT)
+    for name in FIGHT.names or ():
+        if stored[name].shape != fights[name].shape:
+            raise RecordingError(
+                f"{path}: fights.{name} has shape {list(stored[name].shape)}, not {list(fights[name].shape)}; "
+                "record it again with this version"
+            )
+        fights[name] = stored[name]
+    return Recording(fights, arrays["actions"], arrays["episodes"], str(path))
+
+
+def _check_header(path: Path, raw: npt.NDArray[Any]) -> None:
+    try:
+        header = json.loads(raw.tobytes())
+        found = header["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise RecordingError(f"{path}: header is not the JSON of a recording; write it with write_recording") from error
+    if found != FORMAT_VERSION:
+        raise RecordingError(
+            f"{path}: header.format = {found!r} is not known, only {FORMAT_VERSION} is; "
+            f"read it with soulsgym {header.get('soulsgym', 'of its time')}"
+        )
+
+
+# ---------------------------------------------------------------- .json
+
+
+def _read_json(path: Path) -> Recording:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise RecordingError(f"{path}: is neither .npz nor .json; give a recording of a fight") from error
+    except json.JSONDecodeError as error:
+        raise RecordingError(
+            f"{path}: is not JSON: {error.msg} at line {error.lineno} column {error.colno}; it may be cut short"
+        ) from error
+    if not isinstance(content, Mapping):
+        raise RecordingError(f"{path}: is a {type(content).__name__}; give an object with {', '.join(JSON_LISTS)}")
+    lists = {key: _list(path, content, key) for key in JSON_LISTS}
+    count = len(lists["observations"])
+    for key, values in lists.items():
+        if len(values) != count:
+            raise RecordingError(
+                f"{path}: {key} has {len(values)} entries and observations {count}; every list needs one for each step"
+            )
+    fights = np.zeros(count, FIGHT)
+    for i, observation in enumerate(lists["observations"]):
+        _fill_observation(path, fights[i], i, observation)
+        _fill_mask(path, fights[i], i, lists["infos"][i])
+    actions = _whole(path, "actions", lists["actions"])
+    episodes = _episodes(path, lists)
+    _fill_history(fights, episodes, _whole(path, "steps", lists["steps"]))
+    return Recording(fights, actions, episodes, str(path))
+
+
+def _list(path: Path, content: Mapping[str, Any], key: str) -> list[Any]:
+    if key not in content:
+        raise RecordingError(f"{path}: {key} is missing; a recording has {', '.join(JSON_LISTS)}")
+    values = content[key]
+    if not isinstance(values, list):
+        raise RecordingError(f"{path}: {key} is a {type(values).__name__}; give a list with one entry for each step")
+    return values
+
+
+def _whole(path: Path, key: str, values: list[Any]) -> npt.NDArray[np.int64]:
+    for i, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise RecordingError(f"{path}: {key}[{i}] = {value!r} is not a whole number; give one for each step")
+    return np.array(values, np.int64)
+
+
+def _fill_observation(path: Path, row: Any, i: int, observation: Any) -> None:
+    where = f"{path}: observations[{i}]"
+    if not isinstance(observation, Mapping):
+        raise RecordingError(
+            f"{where} is a {type(observation).__name__}; give an object with {', '.join(OBSERVATION_KEYS)}"
+        )
+    for key in OBSERVATION_KEYS:
+        if key not in observation:
+            raise RecordingError(f"{where}.{key} is missing; an observation has {', '.join(OBSERVATION_KEYS)}")
+        shape = FIGHT[key].shape
+        try:
+            value = np.array(observation[key], np.float64)
+            row[key] = value.reshape(shape)
+        except (TypeError, ValueError) as error:
+            size = shape[0] if shape else 1
+            raise RecordingError(f"{where}.{key} = {observation[key]!r} does not fit; give {size} number(s)") from error
+
+
+def _fill_mask(path: Path, row: Any, i: int, info: Any) -> None:
+    if not isinstance(info, Mapping) or not isinstance(info.get("allowed_actions"), list):
+        raise RecordingError(f"{path}: infos[{i}].allowed_actions is missing; give the list of open actions")
+    for action in info["allowed_actions"]:
+        if isinstance(action, bool) or not isinstance(action, int) or not 0 <= action < NUM_ACTIONS:
+            raise RecordingError(
+                f"{path}: infos[{i}].allowed_actions holds {action!r}, which is no action; give 0 to {NUM_ACTIONS - 1}"
+            )
+        row["action_mask"][action] = 1
+    row["action_mask"][NOTHING] = 1
+
+
+def _episodes(path: Path, lists: Mapping[str, list[Any]]) -> npt.NDArray[np.int64]:
+    """Number the episodes: a new one begins where their index changes, the steps restart or the fight was over."""
+    given, steps = _whole(path, "episodes", lists["episodes"]), _whole(path, "steps", lists["steps"])
+    for i, done in enumerate(lists["dones"]):
+        if not isinstance(done, bool):
+            raise RecordingError(f"{path}: dones[{i}] = {done!r} is not true or false; give one for each step")
+    begins = np.zeros(len(given), bool)
+    begins[1:] = (np.diff(given) != 0) | (np.diff(steps) <= 0) | np.array(lists["dones"][:-1], bool)
+    return np.cumsum(begins).astype(np.int64)
+
+
+def _fill_history(fights: Fights, episodes: npt.NDArray[np.int64], steps: npt.NDArray[np.int64]) -> None:
+    """What the observations imply: damage, steps, and how the fight ended."""
+    for name in ("hit_by", "landed", "dodged", "boss_move", "player_move", "killed_by"):
+        fights[name] = -1
+    for low, high in _stretches(episodes):
+        part = fights[low:high]
+        part["damage_taken"][1:] = np.maximum(0.0, -np.diff(part["player_hp"][:, 0]))
+        part["damage_dealt"][1:] = np.maximum(0.0, -np.diff(part["boss_hp"][:, 0]))
+        part["taken_total"], part["dealt_total"] = np.cumsum(part["damage_taken"]), np.cumsum(part["damage_dealt"])
+        part["step"] = steps[low:high] - steps[low]
+        part["time_s"] = part["step"] * 0.1
+        if part["boss_hp"][-1, 0] <= 0.0:
+            part["outcome"][-1] = Outcome.WON
+        elif part["player_hp"][-1, 0] <= 0.0:
+            part["outcome"][-1] = Outcome.DIED
+
+
+def _stretches(episodes: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    cuts = [0, *(np.flatnonzero(np.diff(episodes)) + 1).tolist(), len(episodes)]
+    return list(zip(cuts[:-1], cuts[1:], strict=True))

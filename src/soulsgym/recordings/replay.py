@@ -1,0 +1,163 @@
+"""Replays the episodes of a recording on the simulator's own kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsgym.controls import ACTION_CONTROLS, NOTHING, Button
+from soulsgym.engine import standard_starts
+from soulsgym.movesets import Moveset
+from soulsgym.movesets.pack import TICKS_PER_STEP
+from soulsgym.recordings.recording import Recording
+from soulsgym.recordings.script import Script, boss_script
+from soulsgym.sim.engine import SimEngine
+from soulsgym.sim.hidden import FALL_MOVE, HIDDEN, NO_MOVE, ROLL_MOVE
+from soulsgym.sim.kernels import follow_boss, follow_player
+from soulsgym.sim.replay import (
+    BLOW,
+    BOSS_STEP,
+    FLINCH_ROLE,
+    GUARDED_BLOW,
+    HIT_EVENT,
+    NO_BLOW,
+    PREDICTION,
+)
+from soulsgym.state import FIGHT, Fights
+
+HORIZON = 20
+MAX_HITS = 4096
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One recorded episode beside what the simulator does from its moments on."""
+
+    fights: Fights
+    pressed: npt.NDArray[np.int64]
+    blows: Array
+    predictions: Array
+    script: Script
+    boss_steps: Array
+    boss_hits: Array
+
+
+class Replay:
+    """The simulator prepared to follow recordings of one moveset."""
+
+    def __init__(self, moveset: Moveset) -> None:
+        self.moveset = moveset
+        engine = SimEngine(moveset, 1)
+        engine.reset(np.ones(1, bool), standard_starts(1), np.zeros(1, np.uint64))
+        self.tables, self.template = engine.tables, engine.hidden.copy()
+        self.tick_s = float(self.tables["const"]["tick_s"][0])
+        self.roles = _roles(moveset)
+        self._guard_costs = _guard_costs(moveset)
+
+    def follow(self, recording: Recording) -> list[Episode]:
+        """Replay every episode with at least two records."""
+        unbound = unbound_buttons(recording)
+        return [
+            self._follow(recording.fights[low:high], _pressed(recording.actions[low:high], unbound))
+            for low, high in recording.bounds()
+            if high - low > 1
+        ]
+
+    def _follow(self, fights: Fights, pressed: npt.NDArray[np.int64]) -> Episode:
+        count = len(fights)
+        predictions = np.zeros((count, HORIZON + 1), PREDICTION)
+        states, state, scratch = np.zeros(count, HIDDEN), np.zeros(2, HIDDEN), np.zeros(1, FIGHT)
+        blows = self._blows(fights)
+        script = boss_script(fights, self.moveset, self.tick_s)
+        shown = np.array([-1, *range(len(self.moveset.boss_animations))])
+        moves = np.array([script.moves_by_label.get(int(label), 0) for label in shown], np.int64)
+        fights = _within(fights, len(self.roles), len(moves))
+        follow_player(
+            fights, ACTION_CONTROLS[pressed], blows, self.roles, moves, self.template, state, states, scratch,
+            self.tables, predictions,
+        )  # fmt: skip
+        steps, struck = np.zeros(count, BOSS_STEP), np.zeros(count, BOSS_STEP)
+        hits = np.zeros(MAX_HITS, HIT_EVENT)
+        boss = (fights, states, script.entries, self.template, state, scratch, self.tables)
+        follow_boss(*boss, False, steps, hits)
+        landed = follow_boss(*boss, True, struck, hits)
+        return Episode(fights, pressed, blows, predictions, script, steps, hits[:landed].copy())
+
+    def _blows(self, fights: Fights) -> Array:
+        """What hits the player in every step, read from labels, health and stamina."""
+        label, shown_s = fights["player_animation"], fights["player_animation_duration"][:, 0].astype(float)
+        blows = np.zeros(len(fights), BLOW)
+        blows["move"], blows["tick"] = NO_BLOW, -1
+        kinds = [move.kind for move in self.moveset.player.moves]
+        starts = [self._label(name) for name in self.moveset.player.flinch_animations]
+        for i in range(1, len(fights)):
+            role = self.roles[label[i] + 1]
+            begins = label[i] != label[i - 1] or shown_s[i] < shown_s[i - 1]
+            if begins and (label[i] in starts or (role >= 0 and kinds[role] in ("reaction", "grabbed"))):
+                ago = round(shown_s[i] / self.tick_s)
+                blows[i] = (role, max(0, TICKS_PER_STEP - ago), 0.0)
+            elif fights["player_hp"][i, 0] < fights["player_hp"][i - 1, 0] and role >= 0 and kinds[role] == "parry":
+                cost = self._guard_costs.get(int(fights["boss_animation"][i]), 0.0)
+                blows[i] = (GUARDED_BLOW, TICKS_PER_STEP // 2, cost)
+        return blows
+
+    def _label(self, name: str) -> int:
+        return [label.name for label in self.moveset.player_animations].index(name)
+
+
+def unbound_buttons(recording: Recording) -> tuple[Button, ...]:
+    """Buttons that were pressed while open and never did anything: keys the recorded game had not bound."""
+    label, shown_s = recording.fights["player_animation"], recording.fights["player_animation_duration"][:, 0]
+    tried: dict[Button, bool] = {}
+    for low, high in recording.bounds():
+        for i in range(low + 1, high):
+            action = int(recording.actions[i])
+            button = Button(int(ACTION_CONTROLS["button"][action]))
+            if button is not Button.NONE and recording.fights["action_mask"][i - 1, action]:
+                did = label[i] != label[i - 1] or shown_s[i] < shown_s[i - 1]
+                tried[button] = tried.get(button, False) or bool(did)
+    return tuple(button for button, worked in tried.items() if not worked)
+
+
+def _pressed(actions: npt.NDArray[np.int64], unbound: tuple[Button, ...]) -> npt.NDArray[np.int64]:
+    idle = np.isin(ACTION_CONTROLS["button"][actions], [int(button) for button in unbound])
+    return np.where(idle, NOTHING, actions)
+
+
+def _within(fights: Fights, player_labels: int, boss_labels: int) -> Fights:
+    """The records with labels this moveset does not know shown as unknown."""
+    fights = fights.copy()
+    for name, known in (("player_animation", player_labels), ("boss_animation", boss_labels)):
+        fights[name][(fights[name] < -1) | (fights[name] >= known - 1)] = -1
+    return fights
+
+
+def _roles(moveset: Moveset) -> Array:
+    """By label + 1: the move it stands for, or what the player does that is no move."""
+    player = moveset.player
+    labels = [label.name for label in moveset.player_animations]
+    roles = np.full(len(labels) + 1, NO_MOVE, np.int64)
+    for index in reversed(range(len(player.moves))):
+        roles[labels.index(player.moves[index].animation) + 1] = index
+    for names, role in (
+        (player.roll.animations, ROLL_MOVE),
+        (player.fall_animations, FALL_MOVE),
+        ((*player.flinch_animations, player.flinch_after_animation), FLINCH_ROLE),
+    ):
+        for name in names:
+            roles[labels.index(name) + 1] = role
+    return roles
+
+
+def _guard_costs(moveset: Moveset) -> dict[int, float]:
+    """Stamina a blow behind the shield costs, by label of the boss."""
+    costs: dict[int, float] = {}
+    for move in moveset.boss.moves:
+        if move.hits and move.animation in moveset.boss_animations:
+            costs.setdefault(moveset.boss_animations.index(move.animation), move.hits[0].guard_stamina)
+    return costs

@@ -1,0 +1,133 @@
+"""What the boss really did, read from the labels it showed.
+
+The game shows the attack it has decided on. Chosen while the attack before is still recovering, its label leads the real
+beginning by up to 0.9 s; in a chain, and out of standing, walking or turning, the label tells the truth.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsgym.movesets import Moveset
+from soulsgym.movesets.boss import Boss
+from soulsgym.movesets.pack import TICKS_PER_STEP
+from soulsgym.sim.replay import SCRIPT
+from soulsgym.state import Fights
+
+NEARLY_OVER_S = 0.05
+"""An attack with no more than this left counts as over."""
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A label from where it appears to where the next one does.
+
+    `lasted_s` is counted from where the move really began; it is NaN for the last label of an episode.
+    """
+
+    move: int
+    first: int
+    last: int
+    lasted_s: float
+    lead_s: float
+    linked: bool
+    known: bool
+
+
+@dataclass(frozen=True)
+class Script:
+    """The moves of an episode, for the kernel and one by one."""
+
+    entries: npt.NDArray[Any]
+    stays: tuple[Stay, ...]
+    moves_by_label: dict[int, int]
+
+    def move_at(self, tick: float) -> int:
+        """The move under way at a moment, in ticks since the episode's start."""
+        begun = np.flatnonzero(self.entries["tick"] <= tick)
+        return int(self.entries["move"][begun[-1] if len(begun) else 0])
+
+
+def follow_ups(boss: Boss) -> dict[tuple[int, int], tuple[int, float]]:
+    """By (move, next move): the row of that link in the packed table, and how near the player must be."""
+    names = [move.name for move in boss.moves]
+    found: dict[tuple[int, int], tuple[int, float]] = {}
+    row = 0
+    for phase in boss.phases:
+        for act in phase.acts:
+            for chain in act.chains:
+                before = act.name
+                for link in chain.links:
+                    found.setdefault((names.index(before), names.index(link.move)), (row, link.within_m))
+                    before, row = link.move, row + 1
+    return found
+
+
+def moves_by_label(moveset: Moveset, phase: int) -> dict[int, int]:
+    """The move behind each label in a phase: one its decisions lead to, else the first with that animation."""
+    boss = moveset.boss
+    names = [move.name for move in boss.moves]
+    acts = boss.phases[min(max(phase, 1), len(boss.phases)) - 1].acts
+    used = {act.name for act in acts} | {link.move for act in acts for chain in act.chains for link in chain.links}
+    found: dict[int, int] = {}
+    for preferred in (True, False):
+        for move in boss.moves:
+            if (move.name in used) is preferred and move.animation in moveset.boss_animations:
+                found.setdefault(moveset.boss_animations.index(move.animation), names.index(move.name))
+    return found
+
+
+def boss_script(fights: Fights, moveset: Moveset, tick_s: float) -> Script:
+    """Read one episode."""
+    reader = _Reader(moveset, tick_s)
+    label, shown_s = fights["boss_animation"], fights["boss_animation_duration"][:, 0].astype(float)
+    firsts = np.flatnonzero(np.concatenate([[True], (np.diff(label) != 0) | (np.diff(shown_s) < 0.0)])).tolist()
+    stays = []
+    for first, end in zip(firsts, [*firsts[1:], len(fights)], strict=True):
+        known = moves_by_label(moveset, int(fights["phase"][first]))
+        move = known.get(int(label[first]), reader.idle)
+        lead_s, linked = reader.begin(move, TICKS_PER_STEP * first - shown_s[first] / tick_s)
+        lasted_s = math.nan
+        if end < len(fights):
+            lasted_s = shown_s[end - 1] + TICKS_PER_STEP * tick_s - shown_s[end] - lead_s
+        stays.append(Stay(move, first, end - 1, lasted_s, lead_s, linked, int(label[first]) in known))
+    return Script(_packed(reader.begun, tick_s), tuple(stays), moves_by_label(moveset, int(fights["phase"][0])))
+
+
+class _Reader:
+    """Follows the labels and keeps the moves that really began, with their moments in ticks."""
+
+    def __init__(self, moveset: Moveset, tick_s: float) -> None:
+        self.idle = moveset.boss.move_index("idle")
+        self.begun: list[tuple[float, int]] = []
+        self._moves, self._links, self._tick_s = moveset.boss.moves, follow_ups(moveset.boss), tick_s
+
+    def begin(self, move: int, shown_at: float) -> tuple[float, bool]:
+        """A label appears: by how much it leads its move, and whether it is the next of a chain."""
+        at, linked = shown_at, False
+        if self.begun:
+            began_at, running = self.begun[-1]
+            before = self._moves[running]
+            over_at = began_at + before.end_s / self._tick_s
+            recovering = before.kind == "attack" and (over_at - shown_at) * self._tick_s > NEARLY_OVER_S
+            linked = recovering and (running, move) in self._links
+            waits = self._moves[move].kind in ("attack", "idle") and before.grab_move != self._moves[move].name
+            if recovering and waits and not linked:
+                at = over_at
+        if self.begun and self.begun[-1][0] >= at:
+            self.begun.pop()
+        self.begun.append((at, move))
+        return (at - shown_at) * self._tick_s, linked
+
+
+def _packed(begun: list[tuple[float, int]], tick_s: float) -> npt.NDArray[Any]:
+    rows = np.zeros(len(begun), SCRIPT)
+    for row, (at, move) in zip(rows, begun, strict=True):
+        row["tick"] = max(0, math.ceil(at - 1e-6))
+        row["offset_s"], row["move"] = (row["tick"] - at) * tick_s, move
+    return rows

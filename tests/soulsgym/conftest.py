@@ -1,0 +1,152 @@
+"""What the tests of the simulator and the environments share."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from soulsgym.controls import ACTION_CONTROLS, NOTHING
+from soulsgym.engine import standard_starts
+from soulsgym.movesets import load_moveset
+from soulsgym.sim.engine import SimEngine
+
+settings.register_profile("steady", derandomize=True, deadline=None, database=None)
+settings.load_profile("steady")
+
+HARMLESS = "executed"
+"""A move of the boss without motion, turning or blows, in which hits cost him no poise."""
+
+
+class Duel:
+    """One fight on the simulator, with the means to put both fighters where a test needs them.
+
+    The boss starts in the middle of the arena and looks along -y; the player faces him from `away_m` ahead.
+    """
+
+    def __init__(self, moveset, **settings):
+        self.moveset = moveset
+        self.engine = SimEngine(moveset, 1, **settings)
+        self.player_moves = [move.name for move in moveset.player.moves]
+        self.still = False
+
+    def begin(self, *, away_m=10.0, player=None, boss=(140.0, 594.0, 0.0), still=True, seed=1, **start):
+        """Start a fight. A `still` boss stands where he is and does nothing."""
+        starts = standard_starts(1)
+        starts["boss_pose"] = boss
+        starts["player_pose"] = player or (boss[0], boss[1] - away_m, math.pi)
+        for key, value in start.items():
+            starts[key] = value
+        self.engine.reset(np.ones(1, np.bool_), starts, np.array([seed], np.uint64))
+        self.still = still
+        return self
+
+    @property
+    def now(self):
+        """The record as it stands, a copy."""
+        return self.engine.fights[0].copy()
+
+    @property
+    def hidden(self):
+        """The simulator's own record, to look at and to change."""
+        return self.engine.hidden[0]
+
+    @property
+    def distance_m(self):
+        hidden = self.hidden
+        return math.hypot(hidden["px"] - hidden["bx"], hidden["py"] - hidden["by"])
+
+    def step(self, action=NOTHING):
+        """Play one of the twenty actions."""
+        if self.still:
+            self.force(HARMLESS)
+        self.engine.step(ACTION_CONTROLS[[action]])
+        return self.now
+
+    def play(self, *actions, rest=0):
+        """Play actions, then nothing for `rest` steps; all records in between."""
+        return np.array([self.step(action) for action in (*actions, *[NOTHING] * rest)])
+
+    def until(self, happens, *, at_most=200, action=NOTHING):
+        """Play until `happens(record)`; that record."""
+        for _ in range(at_most):
+            record = self.step(action)
+            if happens(record):
+                return record
+        raise AssertionError(f"did not happen within {at_most} steps")
+
+    def boss_move(self, record):
+        """The name of what the boss is really doing."""
+        return self.moveset.boss.moves[record["boss_move"]].name
+
+    def player_move(self, record):
+        return self.player_moves[record["player_move"]] if record["player_move"] >= 0 else ""
+
+    def force(self, move, at_s=0.0, *, blows=True, links=None):
+        """Let the boss be `at_s` into a move. `links` is (act, number of its chain) of what may follow."""
+        if move != HARMLESS:
+            self.still = False
+        hidden, tables, index = self.hidden, self.engine.tables[0], self.moveset.boss.move_index(move)
+        hidden["bmove"], hidden["bt"] = index, at_s
+        hidden["blabel"], hidden["blabel_t"] = tables["boss_moves"][index]["label"], at_s
+        for name in ("cum_f", "cum_r", "bcar_x", "bcar_y", "linked", "decided", "dodge_bits", "links", "first"):
+            hidden[name] = 0
+        hidden["act"] = -1
+        hidden["hit_bits"] = 0 if blows else -1
+        if links is not None:
+            hidden["act"], chain = self.act_row(links[0]), tables["chains"]
+            row = tables["acts"][hidden["act"]]["chain"] + links[1]
+            hidden["link"], hidden["links"] = chain[row]["link"], chain[row]["links"]
+        return self
+
+    def act_row(self, name, phase=1):
+        """The row of an act in the tables."""
+        acts = [act.name for act in self.moveset.boss.phases[phase - 1].acts]
+        return self.engine.tables[0]["phases"][phase - 1]["act"] + acts.index(name)
+
+    def place_player(self, away_m, bearing_deg=0.0):
+        """Put the player at a distance and bearing from the boss, without a step."""
+        hidden = self.hidden
+        bearing = math.radians(bearing_deg)
+        ahead, right = away_m * math.cos(bearing), away_m * math.sin(bearing)
+        hidden["px"] = hidden["bx"] - hidden["bsin"] * ahead - hidden["bcos"] * right
+        hidden["py"] = hidden["by"] - hidden["bcos"] * ahead + hidden["bsin"] * right
+        hidden["safe_r2"] = 0.0
+
+
+@pytest.fixture(scope="session")
+def moveset():
+    return load_moveset("iudex")
+
+
+@pytest.fixture(scope="session")
+def _first_phase(moveset):
+    return Duel(moveset)
+
+
+@pytest.fixture(scope="session")
+def _full_fight(moveset):
+    return Duel(moveset, changes=True)
+
+
+@pytest.fixture
+def duel(_first_phase):
+    """A fight of the first phase with a boss who does nothing."""
+    return _first_phase.begin()
+
+
+@pytest.fixture
+def full_duel(_full_fight):
+    """A full fight, in which the boss may change."""
+    return _full_fight.begin(still=False)
+
+
+def metres_per_step(records, start):
+    """How far the player got in every step: along x and y."""
+    places = np.vstack([start["player_pose"][:2], records["player_pose"][:, :2]]).astype(np.float64)
+    return np.diff(places, axis=0)
+
+
+@pytest.fixture(scope="session")
+def steps_of():
+    return metres_per_step
