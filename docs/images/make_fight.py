@@ -14,40 +14,43 @@ from soulsgym.sim.engine import SimEngine
 
 ROLL_MOVE = -2
 ROLL_BEFORE_S = 0.2
+CLIFF_SIDE_X_M = 155.0
 
 
 def main() -> None:
     moveset = load_moveset("iudex")
-    for seed in range(1000):
-        picture = telling_moment(moveset, seed)
-        if picture is not None:
+    for seed in range(5000):
+        story = telling_moment(moveset, seed)
+        if story:
             break
     else:
         raise SystemExit("no fight shows the moment; change the search in telling_moment")
+    renderer = FightRenderer(moveset)
+    picture = [renderer.draw(fight, control) for fight, control in story][-1]
     import pygame
 
     surface = pygame.image.frombytes(picture.tobytes(), picture.shape[1::-1], "RGB")
     pygame.image.save(surface, Path(__file__).with_name("fight.png"))
 
 
-def telling_moment(moveset: Moveset, seed: int) -> np.ndarray | None:
-    """The picture of the first sweep that passes through a roll, in a fight where both are hurt already."""
-    engine, renderer = SimEngine(moveset), FightRenderer(moveset)
-    engine.reset(np.ones(1, bool), standard_starts(1), np.array([seed], np.uint64))
-    rng = np.random.default_rng(seed)
-    for _ in range(600):
-        fight = engine.fights[0]
+def telling_moment(moveset: Moveset, seed: int) -> list[tuple[np.void, np.void]]:
+    """The records and controls up to a sweep that passes through a roll, near the cliff, with both hurt already."""
+    engine, starts = SimEngine(moveset), standard_starts(1)
+    starts["random_pose"] = 1
+    engine.reset(np.ones(1, bool), starts, np.array([seed], np.uint64))
+    rng, story = np.random.default_rng(seed), []
+    fight = engine.fights[0]
+    while fight["outcome"] == 0 and fight["step"] < 600:
         action = play(moveset, fight, rng)
         controls = ACTION_CONTROLS[action : action + 1]
         engine.step(controls)
-        picture = renderer.draw(fight, controls[0])
-        if fight["outcome"] != 0:
-            return None
-        hurt = fight["taken_total"] > 0 and fight["dealt_total"] > 150
+        story = [*story[-20:], (fight.copy(), controls[0])]
+        hurt = fight["taken_total"] > 0 and fight["dealt_total"] > 100 and fight["player_sp"][0] > 20
         swept = fight["dodged"] >= 0 and any(hit.sweep for hit in moveset.boss.moves[fight["dodged"]].hits)
-        if swept and hurt and fight["player_move"] == ROLL_MOVE and fight["player_move_s"] > 0.25:
-            return picture
-    return None
+        rolled = fight["player_move"] == ROLL_MOVE and fight["player_move_s"] > 0.25
+        if swept and hurt and rolled and fight["player_pose"][0] > CLIFF_SIDE_X_M:
+            return story
+    return []
 
 
 def play(moveset: Moveset, fight: np.void, rng: np.random.Generator) -> int:

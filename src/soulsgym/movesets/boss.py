@@ -68,6 +68,7 @@ class Hit:
     half_width_m: float
     arc_deg: tuple[float, float]
     sweep: bool
+    blade_deg: float
     offset_m: float
     damage: float
     guard_stamina: float
@@ -231,7 +232,9 @@ def _note(sources: dict[str, str], *tables: Table) -> None:
 
 
 def _randomize(table: Table, sources: dict[str, str]) -> Randomize:
-    shares: dict[str, Any] = {key: table.number(key, low=0.0, high=0.9) for key in ("timing", "reach", "damage", "speed")}
+    shares: dict[str, Any] = {
+        key: table.number(key, low=0.0, high=0.9) for key in ("timing", "reach", "damage", "speed")
+    }
     chance = table.number("dropped_inputs", low=0.0, high=1.0)
     delay = table.number("input_delay_ticks", low=0.0, high=30.0)
     noises = {
@@ -334,6 +337,7 @@ def _hit(name: str, table: Table, end_s: float, reactions: tuple[str, ...], sour
     hit = Hit(
         name, from_s, to_s, shape, reach_m, inner_m, half_width_m, (arc[0], arc[1]),
         sweep=sweep,
+        blade_deg=table.number("blade_deg", low=0.0, high=HALF_TURN_DEG) if sweep else 0.0,
         offset_m=table.number("offset_m", default=0.0),
         damage=table.number("damage", low=0.0),
         guard_stamina=table.number("guard_stamina", low=0.0),

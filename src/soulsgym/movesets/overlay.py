@@ -17,8 +17,10 @@ def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
     result = copy.deepcopy(dict(below))
     for key, value in above.items():
         inner = result.get(key)
-        both = isinstance(inner, Mapping) and isinstance(value, Mapping)
-        result[key] = overlay(inner, value) if both else copy.deepcopy(value)
+        if isinstance(inner, Mapping) and isinstance(value, Mapping):
+            result[key] = overlay(inner, value)
+        else:
+            result[key] = copy.deepcopy(value)
     return result
 
 

@@ -19,18 +19,21 @@ from soulsgym.movesets.player import NEVER_S, NO_SPAN, PLAYER_KINDS, PlayerMove
 TICKS_PER_STEP = 6
 TICKS_PER_S = 60
 MAX_ACTS = 16
-FAR_M = 1e6
+MAX_HITS = 31
+"""Blows of one move: those that landed are bits of a number."""
 
 CONST = np.dtype(
     [
         (name, "f8")
         for name in (
-            "tick_s", "ticks_per_label_s", "label_step_s", "hp", "sp", "sp_floor", "sp_per_tick", "delay_ticks", "regen_delay", "least_m",
-            "first_share", "first_share_back", "after_roll_first", "after_roll_second", "walk_carry_roll", "attack_carry",
-            "walk_turn", "stops_after_steps", "stop_tail_m", "stop_s", "linger_s",
+            "tick_s", "ticks_per_label_s", "label_step_s",
+            "hp", "sp", "sp_floor", "sp_per_tick", "delay_ticks", "regen_delay", "least_m",
+            "first_share", "first_share_back", "after_roll_first", "after_roll_second",
+            "walk_carry_roll", "attack_carry", "walk_turn", "stops_after_steps", "stop_tail_m", "stop_s", "linger_s",
             "cam_pivot", "cam_yaw", "cam_press", "cam_distance_m", "cam_height_m", "cam_view_z",
             "roll_cost", "roll_regen_s", "roll_end_s", "roll_inv_from", "roll_inv_to", "roll_turn_from", "roll_turn_to",
-            "roll_settle_s", "roll_turn", "roll_again_s", "roll_carry", "roll_carry_roll", "roll_carry_m", "roll_first_s",
+            "roll_settle_s", "roll_turn", "roll_again_s", "roll_carry", "roll_carry_roll", "roll_carry_m",
+            "roll_first_s",
             "flinch_s", "flinch_after_s", "fall_loop_s", "fall_per_tick2", "deadly_drop_m",
             "boss_hp", "poise", "poise_recovery_s", "boss_radius_m", "turn_per_tick", "turn_beyond", "around_beyond",
             "opened_factor", "riposte_m", "riposte_arc",
@@ -42,8 +45,8 @@ CONST = np.dtype(
     + [
         (name, "i4")
         for name in (
-            "id_idle", "id_move", "id_stop_front", "id_roll_a", "id_roll_b", "id_fall_start", "id_fall_loop", "id_flinch_after",
-            "id_boss_idle", "edges", "starts",
+            "id_idle", "id_move", "id_stop_front", "id_roll_a", "id_roll_b", "id_fall_start", "id_fall_loop",
+            "id_flinch_after", "id_boss_idle", "edges", "starts",
             "p_light", "p_heavy", "p_parry", "p_riposte", "p_backstep", "p_get_up", "p_throw", "p_guard_break",
             "roll_light", "roll_heavy",
             "c_roll_f", "c_roll_br", "c_roll_bl", "c_roll_r", "c_roll_l",
@@ -59,12 +62,18 @@ PLAYER_MOVE = np.dtype(
     [
         (name, "f8")
         for name in (
-            "end_s", "sp_cost", "sp_s", "regen_s", "turn_from", "turn_to", "inv_from", "inv_to", "parry_from", "parry_to",
-            "guard_from", "guard_to", "guard_factor", "riposte_damage", "riposte_s", "held_m", "lock_s",
+            "end_s", "sp_cost", "sp_s", "regen_s", "turn_from", "turn_to", "inv_from", "inv_to",
+            "parry_from", "parry_to", "guard_from", "guard_to", "guard_factor",
+            "riposte_damage", "riposte_s", "held_m", "lock_s",
             "hit_from", "hit_to", "reach_m", "arc", "damage", "poise",
         )
     ]
-    + [(name, "i4") for name in ("label", "kind", "on_light", "on_heavy", "on_roll", "on_end", "down", "curve_f", "curve_r", "curve_b")],
+    + [
+        (name, "i4")
+        for name in (
+            "label", "kind", "on_light", "on_heavy", "on_roll", "on_end", "down", "curve_f", "curve_r", "curve_b",
+        )
+    ],
     align=True,
 )  # fmt: skip
 
@@ -81,7 +90,8 @@ HIT = np.dtype(
     [
         (name, "f8")
         for name in (
-            "from_s", "to_s", "reach_m", "inner_m", "half_width_m", "arc_from", "arc_to", "offset_m", "damage", "stamina",
+            "from_s", "to_s", "reach_m", "inner_m", "half_width_m", "arc_from", "arc_to", "blade", "offset_m",
+            "damage", "stamina",
         )
     ]
     + [(name, "i4") for name in ("shape", "sweep", "reaction", "parriable")],
@@ -143,6 +153,7 @@ being one record it is passed as one pointer (a tuple of arrays costs a referenc
 
 def pack(moveset: Moveset) -> Array:
     """The tables of a moveset, an array of one TABLES."""
+    _check_room(moveset.boss)
     tick_s = moveset.player.label_s_per_step / TICKS_PER_STEP
     curves = _Curves(tick_s)
     player_moves = _player_moves(moveset, curves)
@@ -167,13 +178,20 @@ def pack(moveset: Moveset) -> Array:
     return tables
 
 
+def _check_room(boss: Boss) -> None:
+    counts = {f"phase.{number}.act": (len(phase.acts), TURN_ACT) for number, phase in enumerate(boss.phases, start=1)}
+    counts |= {f"move.{move.name}.hit": (len(move.hits), MAX_HITS) for move in boss.moves}
+    for key, (count, room) in counts.items():
+        if count > room:
+            raise DataError(boss.name, key, count, f"is too much for the simulator, which has room for {room}")
+
+
 def cumulative(motion_first_s: float, step_s: float, metres: tuple[float, ...], times_s: Array) -> Array:
     """Metres moved from 0 to each of `times_s`, at constant speed within every stretch."""
     knots = np.concatenate([[0.0], motion_first_s + step_s * np.arange(len(metres))])
     sums = np.concatenate([[0.0], np.cumsum(metres)])
-    if motion_first_s == 0.0:
-        knots, sums = knots[1:], sums[1:]
-    return np.interp(times_s, knots, sums)
+    sampled: Array = np.interp(times_s, knots, sums)
+    return sampled
 
 
 class _Curves:
@@ -319,6 +337,7 @@ def _hit_rows(move: BossMove, reactions: list[str]) -> list[Any]:
         for key in ("from_s", "to_s", "reach_m", "inner_m", "half_width_m", "offset_m", "damage", "parriable", "sweep"):
             row[key] = getattr(hit, key)
         row["arc_from"], row["arc_to"] = (math.radians(side) for side in hit.arc_deg)
+        row["blade"] = math.radians(hit.blade_deg)
         row["stamina"], row["shape"] = hit.guard_stamina, HIT_SHAPES.index(hit.shape)
         row["reaction"] = reactions.index(hit.reaction)
     return list(rows)
@@ -380,8 +399,10 @@ def _const(moveset: Moveset, tick_s: float, roll_curves: dict[str, int]) -> Arra
     labels = [label.name for label in moveset.player_animations]
     names = [move.name for move in player.moves]
     values: dict[str, Any] = {
-        "tick_s": tick_s, "ticks_per_label_s": 1.0 / tick_s, "label_step_s": player.label_s_per_step, "hp": player.hp, "sp": player.sp, "sp_floor": player.sp_floor,
-        "sp_per_tick": player.sp_per_s / TICKS_PER_S, "delay_ticks": player.input_delay_ticks, "regen_delay": player.sp_delay_ticks, "least_m": player.least_distance_m,
+        "tick_s": tick_s, "ticks_per_label_s": 1.0 / tick_s, "label_step_s": player.label_s_per_step,
+        "hp": player.hp, "sp": player.sp, "sp_floor": player.sp_floor, "sp_per_tick": player.sp_per_s / TICKS_PER_S,
+        "delay_ticks": player.input_delay_ticks, "regen_delay": player.sp_delay_ticks,
+        "least_m": player.least_distance_m,
         "stops_after_steps": walk.stops_after_steps, "stop_s": walk.stop_s, "linger_s": walk.linger_s,
         "full_walk": walk.full_m, "stop_walk": walk.stop_m, "stop_tail_m": walk.stop_tail_m,
         "first_share": walk.first_share, "first_share_back": walk.first_share_back,
@@ -398,9 +419,10 @@ def _const(moveset: Moveset, tick_s: float, roll_curves: dict[str, int]) -> Arra
         "roll_first_s": roll.first_s,
         "flinch_s": player.flinch_s, "flinch_after_s": player.flinch_after_s, "fall_loop_s": player.fall_loop_from_s,
         "fall_per_tick2": arena.fall_m_per_s2 / TICKS_PER_S**2, "deadly_drop_m": arena.deadly_drop_m,
-        "boss_hp": boss.hp, "poise": boss.poise, "poise_recovery_s": boss.poise_recovery_s, "boss_radius_m": boss.radius_m,
-        "turn_per_tick": math.radians(boss.turn_deg_per_s) / TICKS_PER_S,
-        "turn_beyond": math.radians(boss.turn_animation_beyond_deg), "around_beyond": math.radians(boss.turn_around_beyond_deg),
+        "boss_hp": boss.hp, "poise": boss.poise, "poise_recovery_s": boss.poise_recovery_s,
+        "boss_radius_m": boss.radius_m, "turn_per_tick": math.radians(boss.turn_deg_per_s) / TICKS_PER_S,
+        "turn_beyond": math.radians(boss.turn_animation_beyond_deg),
+        "around_beyond": math.radians(boss.turn_around_beyond_deg),
         "opened_factor": boss.damage_taken_factor, "riposte_m": boss.riposte_within_m,
         "riposte_arc": math.radians(boss.riposte_arc_deg),
         "ground_x": arena.ground_origin_m[0], "ground_y": arena.ground_origin_m[1], "low_z": arena.low_m[2],
@@ -411,7 +433,8 @@ def _const(moveset: Moveset, tick_s: float, roll_curves: dict[str, int]) -> Arra
         "rnd_heading": bounds.heading_noise_rad, "rnd_duration_s": bounds.duration_noise_s,
         "id_idle": labels.index("Idle"), "id_move": labels.index("Move"), "id_stop_front": labels.index("RunStopFront"),
         "id_roll_a": labels.index(roll.animations[0]), "id_roll_b": labels.index(roll.animations[1]),
-        "id_fall_start": labels.index(player.fall_animations[0]), "id_fall_loop": labels.index(player.fall_animations[1]),
+        "id_fall_start": labels.index(player.fall_animations[0]),
+        "id_fall_loop": labels.index(player.fall_animations[1]),
         "id_flinch_after": labels.index(player.flinch_after_animation),
         "flinch": [labels.index(name) for name in player.flinch_animations],
         "edges": len(arena.corners), "starts": 1 + len(arena.player_starts),
@@ -421,16 +444,18 @@ def _const(moveset: Moveset, tick_s: float, roll_curves: dict[str, int]) -> Arra
     }  # fmt: skip
     for key, name in (
         ("p_light", "light_1"), ("p_heavy", "heavy"), ("p_parry", "parry"), ("p_riposte", "riposte"),
-        ("p_backstep", "backstep"), ("p_get_up", "get_up_roll"), ("p_throw", "ThrowDef"), ("p_guard_break", "GuardBreakWall"),
+        ("p_backstep", "backstep"), ("p_get_up", "get_up_roll"), ("p_throw", "ThrowDef"),
+        ("p_guard_break", "GuardBreakWall"),
     ):  # fmt: skip
         values[key] = names.index(name)
     for key, name in (
         ("b_idle", "idle"), ("b_walk", "walk"), ("b_left", "strafe_left"), ("b_right", "strafe_right"),
         ("b_turn_l", "turn_left"), ("b_turn_r", "turn_right"), ("b_around_l", "turn_left_around"),
-        ("b_around_r", "turn_right_around"), ("b_stagger", "stagger"), ("b_parried", "parried"), ("b_executed", "executed"),
+        ("b_around_r", "turn_right_around"), ("b_stagger", "stagger"), ("b_parried", "parried"),
+        ("b_executed", "executed"),
     ):  # fmt: skip
         values[key] = boss.move_index(name)
-    values["id_boss_idle"] = moveset.boss_animations.index("IdleBattle")
+    values["id_boss_idle"] = moveset.boss_animations.index(boss.moves[boss.move_index("idle")].animation)
     const = np.zeros(1, CONST)
     for key, value in values.items():
         const[key][0] = value

@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from soulsgym.movesets.boss import Motion, parse_motion
+from soulsgym.movesets.boss import LONGEST_S, Motion, parse_motion
 from soulsgym.movesets.reader import Table, suggestion
 
 PLAYER_KINDS = ("attack", "parry", "riposte", "roll", "reaction", "grabbed")
 NO_SPAN = (-1.0, -1.0)
 NEVER_S = 1e9
-NEEDED_MOVES = (
-    "light_1", "heavy", "parry", "riposte", "backstep", "get_up_roll", "ThrowDef", "GuardBreakWall",
-)  # fmt: skip
-"""Moves that the rules of the fight start by name."""
-
+NEEDED_MOVES = {
+    "light_1": "attack", "heavy": "attack", "parry": "parry", "riposte": "riposte", "backstep": "roll",
+    "get_up_roll": "roll", "ThrowDef": "grabbed", "GuardBreakWall": "reaction",
+}  # fmt: skip
+"""Moves, and their kinds, that the rules of the fight start by name."""
 NEEDED_LABELS = ("Idle", "Move", "RunStopFront", "RunStopBack", "RunStopLeft", "RunStopRight")
 """Labels that the rules of walking show by name; the four of stopping follow each other."""
+SPANS = ("turn_s", "invulnerable_s", "parry_s", "guard_s")
+LINKS = ("on_light", "on_heavy", "on_roll", "on_end")
 MOTION_LISTS = ("forward_m", "right_m", "backward_m")
 FASTEST_TURN_RAD_PER_S = 60.0
+"""One radian a tick, about as far as the simulator's turning is exact."""
 
 Span = tuple[float, float]
 
@@ -168,17 +172,41 @@ def parse_animations(
 ) -> tuple[tuple[PlayerAnimation, ...], tuple[str, ...]]:
     """The player's animation table and the labels of one boss, in the order of their ids."""
     table = Table(file, "", content)
+    inner = table.table("player")
     player = []
-    for row in table.table("player").rows("animations"):
+    for row in inner.rows("animations"):
         times = (row.number(key, low=0.0) for key in ("attack_s", "roll_s", "move_s"))
         player.append(PlayerAnimation(row.text("name"), *times))
         row.close(inherited_source=True)
+    inner.close(inherited_source=True)
+    table.cover("player")
     groups = dict(table.tables("boss"))
     if boss not in groups:
         raise table.error(f"boss.{boss}", None, f"is missing{suggestion(boss, tuple(groups))}")
     labels = groups[boss].texts("animations")
+    groups[boss].close(inherited_source=True)
     table.close()
+    names = tuple(label.name for label in player)
+    _check_labels(inner, names)
+    _check_once(groups[boss], labels)
     return tuple(player), labels
+
+
+def _check_labels(table: Table, names: tuple[str, ...]) -> None:
+    _check_once(table, names)
+    for needed in NEEDED_LABELS:
+        if needed not in names:
+            raise table.error("animations", None, f"lacks {needed!r}, which the rules of walking show")
+    stops = NEEDED_LABELS[2:]
+    first = names.index(stops[0])
+    if names[first : first + len(stops)] != stops:
+        raise table.error("animations", list(names[first : first + len(stops)]), f"must be {', '.join(stops)} in a row")
+
+
+def _check_once(table: Table, names: tuple[str, ...]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise table.error("animations", name, "is there twice; the position of a label is its id")
 
 
 def parse_player(file: Path, content: dict[str, object], animations: tuple[str, ...]) -> Player:
@@ -203,8 +231,8 @@ def parse_player(file: Path, content: dict[str, object], animations: tuple[str, 
     moves = tuple(_move(key, inner, animations, sources) for key, inner in table.tables("move"))
     flinch, fall = table.table("flinch"), table.table("fall")
     flinch_labels, fall_labels = (
-        flinch.texts("animations", among=animations),
-        fall.texts("animations", among=animations),
+        flinch.texts("animations", among=animations, count=4),
+        fall.texts("animations", among=animations, count=2),
     )
     flinch_s, loop_s = flinch.number("label_s", low=0.0), fall.number("loop_from_s", low=0.0)
     after_label, after_s = flinch.text("after_animation", among=animations), flinch.number("after_s", low=0.0)
@@ -214,7 +242,8 @@ def parse_player(file: Path, content: dict[str, object], animations: tuple[str, 
     _check_names(table, moves, roll)
     return Player(
         name, **values, walk=walk, camera=camera, roll=roll, moves=moves, flinch_animations=flinch_labels,
-        flinch_s=flinch_s, flinch_after_animation=after_label, flinch_after_s=after_s, fall_animations=fall_labels, fall_loop_from_s=loop_s, sources=sources,
+        flinch_s=flinch_s, flinch_after_animation=after_label, flinch_after_s=after_s,
+        fall_animations=fall_labels, fall_loop_from_s=loop_s, sources=sources,
     )  # fmt: skip
 
 
@@ -224,11 +253,12 @@ def _closed(table: Table, sources: dict[str, str]) -> None:
 
 def _walk(table: Table, sources: dict[str, str]) -> Walk:
     shares = ("first_share", "first_share_back", "carry_roll", "carry_into_attack")
-    rest = ("turn_rad_per_s", "stops_after_steps", "stop_tail_m", "stop_s", "linger_s")
+    rest = ("stops_after_steps", "stop_tail_m", "stop_s", "linger_s")
     walk = Walk(
         full_m=table.numbers("full_m", low=0.0, count=4),
         stop_m=table.numbers("stop_m", low=0.0, count=4),
         after_roll_shares=table.numbers("after_roll_shares", low=0.0, high=1.0, count=2),
+        turn_rad_per_s=table.number("turn_rad_per_s", low=0.0, high=FASTEST_TURN_RAD_PER_S),
         **{key: table.number(key, low=0.0, high=1.0) for key in shares},
         **{key: table.number(key, low=0.0) for key in rest},
     )
@@ -250,18 +280,20 @@ def _camera(table: Table, sources: dict[str, str]) -> Camera:
 
 def _roll(table: Table, animations: tuple[str, ...], sources: dict[str, str]) -> Roll:
     first, second = table.texts("animations", among=animations, count=2)
-    spans = {key: table.span(key, low=0.0) for key in ("invulnerable_s", "turn_s")}
-    numbers = {
+    spans: dict[str, Any] = {key: table.span(key, low=0.0) for key in ("invulnerable_s", "turn_s")}
+    numbers: dict[str, Any] = {
         key: table.number(key, low=0.0)
         for key in (
-            "sp_cost", "regen_from_s", "end_s", "settle_s", "turn_rad_per_s", "again_within_s",
-            "carry", "carry_roll", "carry_direction_m",
-            "first_forward_m", "first_backward_m", "first_sideways_m", "first_s",
+            "sp_cost", "regen_from_s", "settle_s", "again_within_s", "carry", "carry_roll", "carry_direction_m",
+            "first_forward_m", "first_backward_m", "first_sideways_m",
         )
     }  # fmt: skip
-    step_s = table.number("step_s", low=0.01)
+    numbers["end_s"] = table.number("end_s", low=0.0, high=LONGEST_S)
+    numbers["turn_rad_per_s"] = table.number("turn_rad_per_s", low=0.0, high=FASTEST_TURN_RAD_PER_S)
+    numbers["first_s"] = table.number("first_s", low=0.001, high=LONGEST_S)
+    step_s = table.number("step_s", low=0.01, high=LONGEST_S)
     names = ("forward_m", "right_m", "left_m", "backward_right_m", "backward_left_m")
-    profiles = {key: table.numbers(key) for key in names}
+    profiles: dict[str, Any] = {key: table.numbers(key) for key in names}
     if len({len(profile) for profile in profiles.values()}) > 1:
         raise table.error(
             "forward_m", list(profiles["forward_m"]), "must be as long as the other directions of the roll"
@@ -286,17 +318,17 @@ def _span(table: Table, key: str, end_s: float) -> Span:
 def _move(name: str, table: Table, animations: tuple[str, ...], sources: dict[str, str]) -> PlayerMove:
     kind = table.text("kind", among=PLAYER_KINDS)
     animation = table.text("animation", among=animations)
-    end_s = table.number("end_s", low=0.0)
-    spans = {key: _span(table, key, end_s) for key in ("turn_s", "invulnerable_s", "parry_s", "guard_s")}
-    numbers = {
+    end_s = table.number("end_s", low=0.0, high=LONGEST_S)
+    spans: dict[str, Any] = {key: _span(table, key, end_s) for key in SPANS}
+    numbers: dict[str, Any] = {
         key: table.number(key, low=0.0, default=default)
         for key, default in (
             ("sp_cost", 0.0), ("regen_from_s", NEVER_S), ("guarded_damage_factor", 1.0),
             ("riposte_damage", 0.0), ("held_m", 0.0), ("lock_s", NEVER_S),
         )
     }  # fmt: skip
-    times = {key: table.number(key, low=0.0, high=end_s, default=0.0) for key in ("sp_s", "riposte_s")}
-    links = {key: table.text(key, default="") for key in ("on_light", "on_heavy", "on_roll", "on_end")}
+    times: dict[str, Any] = {key: table.number(key, low=0.0, high=end_s, default=0.0) for key in ("sp_s", "riposte_s")}
+    links: dict[str, Any] = {key: table.text(key, default="") for key in LINKS}
     strike = _strike(table.table("strike"), end_s, sources) if table.has("strike") else None
     motion = parse_motion(table.table("motion"), sources, MOTION_LISTS) if table.has("motion") else None
     knocked_down = table.flag("knocked_down")
@@ -326,14 +358,14 @@ def _strike(table: Table, end_s: float, sources: dict[str, str]) -> Strike:
 
 def _check_names(table: Table, moves: tuple[PlayerMove, ...], roll: Roll) -> None:
     names = tuple(move.name for move in moves)
-    for needed in NEEDED_MOVES:
-        if needed not in names:
+    kinds = {move.name: move.kind for move in moves}
+    for needed, kind in NEEDED_MOVES.items():
+        if needed not in kinds:
             raise table.error(f"move.{needed}", None, "is missing; the rules of the fight start it")
-    for owner in (*moves, roll):
-        where = f"move.{owner.name}" if isinstance(owner, PlayerMove) else "roll"
-        for key in ("on_light", "on_heavy", "on_roll", "on_end"):
-            target = getattr(owner, key, "")
-            if target and target not in names:
-                raise table.error(
-                    f"{where}.{key}", target, f"is a follow-up that is no move{suggestion(target, names)}"
-                )
+        if kinds[needed] != kind:
+            raise table.error(f"move.{needed}.kind", kinds[needed], f"must be {kind!r} for this move")
+    links = {f"move.{move.name}.{key}": getattr(move, key) for move in moves for key in LINKS if getattr(move, key)}
+    links |= {"roll.on_light": roll.on_light, "roll.on_heavy": roll.on_heavy}
+    for where, target in links.items():
+        if target not in names:
+            raise table.error(where, target, f"is a follow-up that is no move{suggestion(target, names)}")

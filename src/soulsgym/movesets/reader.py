@@ -56,9 +56,7 @@ class Table:
             raise self.error(key, None, f"is missing; give {kind}")
         return self._content.pop(key)
 
-    def number(
-        self, key: str, *, low: float = -LARGEST, high: float = LARGEST, default: float | None = None
-    ) -> float:
+    def number(self, key: str, *, low: float = -LARGEST, high: float = LARGEST, default: float | None = None) -> float:
         """A number within [low, high]."""
         if default is not None and not self.has(key):
             return default

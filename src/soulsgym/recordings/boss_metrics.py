@@ -14,7 +14,7 @@ from soulsgym.movesets.pack import TICKS_PER_STEP
 from soulsgym.recordings.metrics import GOALS, Metric
 from soulsgym.recordings.player_metrics import wrapped
 from soulsgym.recordings.replay import Episode, Replay
-from soulsgym.recordings.script import Script, follow_ups
+from soulsgym.recordings.script import follow_ups
 from soulsgym.sim.hidden import HIDDEN
 from soulsgym.sim.kernels import time_label
 from soulsgym.sim.replay import GUARDED_BLOW, NO_BLOW
@@ -34,11 +34,12 @@ _GOAL = {goal.id: goal for goal in GOALS}
 
 @dataclass(frozen=True)
 class RecordedHit:
-    """A blow that landed in the recording: between two moments, in ticks, and what it cost."""
+    """A blow that landed in the recording: of which move, between which of its times, and what it cost."""
 
-    earliest: float
-    latest: float
+    tick: float
     move: int
+    earliest_s: float
+    latest_s: float
     damage: float
 
 
@@ -132,24 +133,38 @@ def recorded_hits(episode: Episode, tick_s: float) -> list[RecordedHit]:
     """The blows that landed, each at the begin of the reaction it causes or, without one, within a step."""
     fights = episode.fights
     lost = np.maximum(0.0, -np.diff(fights["player_hp"][:, 0], prepend=fights["player_hp"][0, 0]))
-    shown_s = fights["player_animation_duration"][:, 0]
+    shown_s = fights["player_animation_duration"][:, 0].astype(float)
+    step_s = TICKS_PER_STEP * tick_s
     hits, spent = [], set()
     for i in range(1, len(fights)):
         if episode.blows["move"][i] in (NO_BLOW, GUARDED_BLOW):
             continue
-        at = TICKS_PER_STEP * i - float(shown_s[i]) / tick_s
         # A reaction that fills its whole first step begins with it, and its damage shows one observation before.
-        step = i if lost[i] > 0.0 or at > TICKS_PER_STEP * (i - 1) + 1.5 else i - 1
+        step = i if lost[i] > 0.0 or shown_s[i] < step_s - 1.5 * tick_s else i - 1
         spent.add(step)
-        hits.append(_hit(episode.script, at, at, float(lost[step])))
-    for i in np.flatnonzero(lost > 0.0):
-        if int(i) not in spent:
-            hits.append(_hit(episode.script, TICKS_PER_STEP * (int(i) - 1), TICKS_PER_STEP * int(i), float(lost[i])))
-    return sorted(hits, key=lambda hit: hit.latest)
+        hits.append(_hit(episode, i, shown_s[i], shown_s[i], float(lost[step]), tick_s))
+    for i in np.flatnonzero(lost > 0.0).tolist():
+        if i not in spent:
+            hits.append(_hit(episode, i, step_s, 0.0, float(lost[i]), tick_s))
+    return sorted(hits, key=lambda hit: hit.tick)
 
 
-def _hit(script: Script, earliest: float, latest: float, damage: float) -> RecordedHit:
-    return RecordedHit(earliest, latest, script.move_at(latest - 1.0), damage)
+def _hit(episode: Episode, i: int, longest_ago_s: float, ago_s: float, damage: float, tick_s: float) -> RecordedHit:
+    """The hit that came within a span of time before the observation `i`."""
+    tick = TICKS_PER_STEP * i - ago_s / tick_s
+    move = episode.script.move_at(tick - 1.0)
+    latest_s = _move_time_s(episode, i, move, ago_s, TICKS_PER_STEP * tick_s)
+    return RecordedHit(tick, move, latest_s - (longest_ago_s - ago_s), latest_s, damage)
+
+
+def _move_time_s(episode: Episode, i: int, move: int, ago_s: float, step_s: float) -> float:
+    """The time of a move some time before the observation `i`, by the clock of its label."""
+    shown_s = episode.fights["boss_animation_duration"][:, 0].astype(float)
+    for index, since_s in ((i, -ago_s), (i - 1, step_s - ago_s)):
+        for stay in episode.script.stays:
+            if stay.move == move and stay.first <= index <= stay.last and shown_s[index] + since_s >= stay.lead_s:
+                return float(shown_s[index] + since_s - stay.lead_s)
+    return math.nan
 
 
 def _hit_metric(episodes: list[Episode], replay: Replay) -> Metric:
@@ -157,27 +172,33 @@ def _hit_metric(episodes: list[Episode], replay: Replay) -> Metric:
     details: dict[str, float] = {}
     moves = replay.moveset.boss.moves
     for episode in episodes:
-        # A simulated blow lands at the end of its tick.
-        open_hits = [(float(row["tick"]) + 1.0, int(row["move"]), float(row["damage"])) for row in episode.boss_hits]
+        left = list(range(len(episode.boss_hits)))
         for real in recorded_hits(episode, replay.tick_s):
             near = [
-                (max(real.earliest - at, at - real.latest, 0.0), at, move, damage)
-                for at, move, damage in open_hits
-                if move == real.move
+                (abs(float(episode.boss_hits["tick"][k]) - real.tick), k)
+                for k in left
+                if _same(episode, k, real, replay)
             ]
-            if not near or min(near)[0] * replay.tick_s > SAME_HIT_S:
+            if not near:
                 missed += 1
                 continue
-            apart, at, move, damage = min(near)
-            open_hits.remove((at, move, damage))
-            differences.append(apart * replay.tick_s)
-            wrong_damage += int(abs(damage - real.damage) > 0.5)
-            name = moves[move].name
-            details[name] = max(details.get(name, 0.0), differences[-1])
-        false_hits += len(open_hits)
+            k = min(near)[1]
+            left.remove(k)
+            sim = episode.boss_hits[k]
+            apart_s = max(real.earliest_s - float(sim["move_s"]), float(sim["move_s"]) - real.latest_s, 0.0)
+            differences.append(apart_s)
+            wrong_damage += int(abs(float(sim["damage"]) - real.damage) > 0.5)
+            details[moves[real.move].name] = max(details.get(moves[real.move].name, 0.0), apart_s)
+        false_hits += len(left)
     details |= {"wrong damage": wrong_damage, "missed": missed, "false": false_hits}
-    fault = "" if not (wrong_damage or missed) else f"{wrong_damage} with wrong damage, {missed} missed"
+    fault = f"{wrong_damage} with wrong damage, {missed} missed" if wrong_damage or missed else ""
     return Metric(_GOAL["M10"], max(differences, default=None), len(differences), details, fault)
+
+
+def _same(episode: Episode, k: int, real: RecordedHit, replay: Replay) -> bool:
+    """Are a simulated and a recorded hit the same?"""
+    sim = episode.boss_hits[k]
+    return bool(sim["move"] == real.move and abs(float(sim["tick"]) - real.tick) * replay.tick_s < SAME_HIT_S)
 
 
 def _speed_metric(episodes: list[Episode], moveset: Moveset) -> Metric:

@@ -167,7 +167,8 @@ def _begin_goal(f, c, T, r):
             start_boss_move(f, c, T, c.b_turn_r if bearing > 0.0 else c.b_turn_l)
         return
     move = c.b_walk if f.goal == APPROACH else f.pending
-    if f.bmove != move:
+    # Who walks already goes on, unless he would come to the end of the walk's curve on the way.
+    if f.bmove != move or f.bt + f.goal_t >= T.boss_moves[move].end_s:
         start_boss_move(f, c, T, move)
 
 

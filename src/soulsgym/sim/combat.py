@@ -6,7 +6,7 @@ import math
 
 from soulsgym.movesets.boss import HIT_SHAPES
 from soulsgym.movesets.player import PLAYER_KINDS
-from soulsgym.sim.boss import EXECUTED, NO_ACT, OPEN, PARRIED, bearing_of_player, boss_heading, start_boss_move
+from soulsgym.sim.boss import EXECUTED, NO_ACT, OPEN, PARRIED, TRANSFORM, bearing_of_player, boss_heading, start_boss_move
 from soulsgym.sim.compiling import njit
 from soulsgym.sim.geometry import HALF_PI, PI, ground_z, heading_to, nearest_edge, wrap
 from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE
@@ -35,9 +35,8 @@ def _in_hit(f, hit, r, dx, dy, share):
     bearing = bearing_of_player(f)
     if hit.sweep == 0:
         return hit.arc_from <= bearing <= hit.arc_to
-    # The blade is where its share of the way says, with a finger's width of 15 degrees to either side.
     blade = hit.arc_from + share * (hit.arc_to - hit.arc_from)
-    return abs(wrap(bearing - blade)) <= PI / 12.0 + 0.5 * abs(hit.arc_to - hit.arc_from) * 0.2
+    return abs(wrap(bearing - blade)) <= hit.blade
 
 
 @njit
@@ -159,7 +158,8 @@ def player_blows(f, g, c, T, r, dx, dy):
     opened = kind in (OPEN, PARRIED)
     _wound_boss(f, g, c, round(mine.damage * (c.opened_factor if opened else 1.0)), f.pmove)
     f.poise_t = 0.0
-    if opened or kind == EXECUTED:
+    # A change of phase is never broken off: it would begin again, with all its openings.
+    if opened or kind in (EXECUTED, TRANSFORM):
         return
     f.poise -= mine.poise
     if f.poise <= 0.0 and T.boss_moves[f.bmove].throw_damage == 0.0 and f.boss_hp > 0.0:
@@ -205,12 +205,14 @@ def separate(f, c, T, boss_x, boss_y):
     mine = max(0.0, -(f.vx * nx + f.vy * ny))
     its = max(0.0, boss_x * nx + boss_y * ny)
     share = mine / (mine + its) if mine + its > 1e-9 else 1.0
-    # The boss is stopped but not pushed back; the rest is the player's.
+    # The boss is held back along his own way, since pushed out sideways he would slip past whoever stands in it. He is
+    # not pushed farther than he came; the rest is the player's.
     stopped = min(its, overlap * (1.0 - share))
+    if stopped > 0.0:
+        f.bx -= boss_x * stopped / its
+        f.by -= boss_y * stopped / its
     f.px += nx * (overlap - stopped)
     f.py += ny * (overlap - stopped)
-    f.bx -= nx * stopped
-    f.by -= ny * stopped
 
 
 @njit
@@ -233,6 +235,20 @@ def keep_inside(f, c, T):
     dx, dy = f.px - f.safe_x, f.py - f.safe_y
     if dx * dx + dy * dy > f.safe_r2:
         _keep_player(f, c, T)
+        if f.pmove != FALL_MOVE:
+            _make_room(f, c, T)
+
+
+@njit
+def _make_room(f, c, T):
+    """A player held by a wall cannot give way, so the boss does."""
+    if f.pmove >= 0 and T.player_moves[f.pmove].kind == GRABBED:
+        return
+    dx, dy = f.bx - f.px, f.by - f.py
+    r = math.sqrt(dx * dx + dy * dy)
+    if 1e-9 < r < c.least_m:
+        f.bx += dx / r * (c.least_m - r)
+        f.by += dy / r * (c.least_m - r)
 
 
 @njit

@@ -170,7 +170,8 @@ def test_players_strike_is_lit(renderer, moveset):
     names = [move.name for move in moveset.player.moves]
     strike = moveset.player.moves[names.index("light_1")].strike
     quiet = renderer.draw(fight_of(moveset, step=1))
-    lit = renderer.draw(fight_of(moveset, step=1, player_move=names.index("light_1"), player_move_s=strike.from_s + 0.01))
+    swung = {"player_move": names.index("light_1"), "player_move_s": strike.from_s + 0.01}
+    lit = renderer.draw(fight_of(moveset, step=1, **swung))
     place = (140.3, 585.6)
     assert colour_at(renderer, lit, *place)[2] > colour_at(renderer, quiet, *place)[2] + 50
 

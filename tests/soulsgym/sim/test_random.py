@@ -61,6 +61,6 @@ def test_draws_are_uniform_and_neighbours_independent():
 
 
 def test_keys_of_neighbouring_seeds_are_unrelated():
-    first = np.array([unit(mixed(np.uint64(seed), np.uint64(0))) for seed in range(4000)])
+    first = np.array([unit(np.uint64(mixed(np.uint64(seed), np.uint64(0)))) for seed in range(4000)])
     assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < 0.06
     assert abs(first.mean() - 0.5) < 0.025

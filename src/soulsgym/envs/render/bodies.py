@@ -37,7 +37,7 @@ def draw_trails(canvas: Canvas, traces: list[Trace], step: int, moveset: Moveset
         if trace.rolling:
             fade = 1.0 - (step - trace.step) / TRAIL_STEPS
             colour = palette.INVULNERABLE if trace.invulnerable else palette.PLAYER
-            canvas.circle(trace.player, moveset.player.radius_m, colour, 0.42 * fade)
+            canvas.circle(trace.player, moveset.player.radius_m, colour, 0.55 * fade)
 
 
 def draw_boss(canvas: Canvas, boss: Stand, fight: np.void, moveset: Moveset) -> None:
@@ -64,8 +64,8 @@ def draw_player(canvas: Canvas, player: Stand, fight: np.void, moveset: Moveset)
     """The player: green halo while blows pass through him, red when hurt, smaller as he falls."""
     radius_m = moveset.player.radius_m * 1.15 * _fallen_share(fight)
     if fight["invulnerable"] and fight["player_move"] != FALL_MOVE:
-        canvas.circle(player.at, 1.0, palette.INVULNERABLE, 0.26)
-        canvas.circle(player.at, 1.0, palette.INVULNERABLE, 0.9, ring=1.5)
+        canvas.circle(player.at, 1.0, palette.INVULNERABLE, 0.38)
+        canvas.circle(player.at, 1.0, palette.INVULNERABLE, ring=2.0)
     hurt = fight["damage_taken"] > 0.0 and fight["player_move"] != FALL_MOVE
     if hurt:
         canvas.circle(player.at, 1.15, palette.DANGER, 0.55)

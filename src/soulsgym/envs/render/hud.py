@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pygame
 
 from soulsgym.controls import DIRECTIONS, Button
@@ -23,6 +24,7 @@ SMALL, MEDIUM, LARGE, HUGE = 19, 23, 30, 84
 EDGE_PX = 20
 TOP_PX, BOTTOM_PX = 64, 92
 """Room that the bars take at the top and the bottom of the picture."""
+CLOSE_PX, CLOSE_ASIDE_PX = 150.0, 62.0
 ROLL_MOVE, FALL_MOVE = -2, -3
 WORD_COLOURS = {"hurt": (255, 92, 70), "dealt": (255, 226, 140), "dodged": palette.INVULNERABLE}
 BUTTON_NAMES = {Button.LIGHT: "light attack", Button.HEAVY: "heavy attack", Button.PARRY: "parry"}
@@ -70,13 +72,14 @@ class Hud:
     # ------------------------------------------------------------ in the arena
 
     def _draw_distance(self, picture: pygame.Surface, view: View, fight: np.void) -> None:
-        player, boss = fight["player_pose"][:2], fight["boss_pose"][:2]
-        x, y = view.to_px((float(player[0] + boss[0]) / 2.0, float(player[1] + boss[1]) / 2.0))
-        metres = math.dist(player, boss)
-        if metres * view.px_per_m < 70.0:
-            return
-        text = self._text(f"{metres:.1f} m", SMALL, palette.TEXT)
-        rect = text.get_rect(center=(x, y))
+        """The distance, on the line between the two, or beside it when they are close."""
+        player, boss = _px(view, fight["player_pose"]), _px(view, fight["boss_pose"])
+        text = self._text(f"{math.dist(fight['player_pose'][:2], fight['boss_pose'][:2]):.1f} m", SMALL, palette.TEXT)
+        dx, dy = boss[0] - player[0], boss[1] - player[1]
+        length = max(math.hypot(dx, dy), 1.0)
+        aside = CLOSE_ASIDE_PX / length if length < CLOSE_PX else 0.0
+        middle = (player[0] + boss[0]) / 2.0 - dy * aside, (player[1] + boss[1]) / 2.0 + dx * aside
+        rect = text.get_rect(center=middle)
         self._plate(picture, rect.inflate(10, 4), 130)
         picture.blit(text, rect)
 
@@ -300,6 +303,10 @@ class Hud:
             pygame.draw.rect(plate, (*palette.PLATE, alpha), plate.get_rect(), border_radius=6)
             self._plates[key] = plate
         picture.blit(self._plates[key], rect)
+
+
+def _px(view: View, pose: npt.NDArray[np.float32]) -> Point:
+    return view.to_px((float(pose[0]), float(pose[1])))
 
 
 def plain_name(name: str) -> str:

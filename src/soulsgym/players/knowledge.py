@@ -1,0 +1,83 @@
+"""What a good player knows of a boss by heart: when the blows of each label come, and what may follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsgym.movesets import Moveset, load_moveset
+from soulsgym.movesets.boss import BossMove, Phase
+
+Table = npt.NDArray[np.float64]
+NEVER_S = np.inf
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """Times [s] since the real start of a move, by phase and label; row 0 of the labels is the unknown one, -1."""
+
+    blow_from_s: Table  # phase x label x blow; NEVER_S where there is none
+    blow_to_s: Table
+    reach_m: Table  # phase x label x blow
+    link_s: Table  # phase x label; when a follow-up would begin, NEVER_S if none can
+    follow_s: Table  # phase x label; first blow of the fastest follow-up, counted from its start
+    decided_s: Table  # phase x label; when the next attack is chosen, and shown, at the earliest
+    end_s: Table
+    first_s: Table  # phase; the fastest blow out of standing
+
+
+def _moves_of(moveset: Moveset, phase: Phase) -> dict[str, BossMove]:
+    names = {act.name for act in phase.acts} | {phase.change_move}
+    names |= {link.move for act in phase.acts for chain in act.chains for link in chain.links}
+    return {move.name: move for move in moveset.boss.moves if move.name in names}
+
+
+def _followers(phase: Phase, name: str) -> set[str]:
+    """The moves that some chain of the phase lets follow a move."""
+    found = set()
+    for act in phase.acts:
+        for chain in act.chains:
+            names = (act.name, *(link.move for link in chain.links))
+            found |= {after for before, after in pairwise(names) if before == name}
+    return found
+
+
+def _first_blow_s(move: BossMove) -> float:
+    return min((hit.from_s for hit in move.hits), default=NEVER_S)
+
+
+@cache
+def knowledge_of(boss: str) -> Knowledge:
+    """Learn a boss from its data file."""
+    moveset = load_moveset(boss)
+    phases, labels = moveset.boss.phases, moveset.boss_animations
+    blows = max(len(move.hits) for move in moveset.boss.moves)
+    shape = (len(phases), 1 + len(labels))
+    known = Knowledge(
+        blow_from_s=np.full((*shape, blows), NEVER_S),
+        blow_to_s=np.full((*shape, blows), -NEVER_S),
+        reach_m=np.zeros((*shape, blows)),
+        link_s=np.full(shape, NEVER_S),
+        follow_s=np.zeros(shape),
+        decided_s=np.full(shape, NEVER_S),
+        end_s=np.full(shape, NEVER_S),
+        first_s=np.full(len(phases), NEVER_S),
+    )
+    for p, phase in enumerate(phases):
+        moves = _moves_of(moveset, phase)
+        known.first_s[p] = min(_first_blow_s(moves[act.name]) for act in phase.acts)
+        for name, move in moves.items():
+            row = p, 1 + (labels.index(move.animation) if move.animation in labels else -1)
+            followers = _followers(phase, name)
+            if followers:
+                known.link_s[row] = move.link_s
+                known.follow_s[row] = min(_first_blow_s(moves[follower]) for follower in followers)
+            known.decided_s[row], known.end_s[row] = move.label_end_s, move.end_s
+            for b, hit in enumerate(sorted(move.hits, key=lambda hit: hit.from_s)):
+                known.blow_from_s[*row, b], known.blow_to_s[*row, b] = hit.from_s, hit.to_s
+                known.reach_m[*row, b] = hit.reach_m + abs(hit.offset_m)
+    return known
