@@ -1,6 +1,6 @@
 """Is the fight hard but fair? Win rates of the scripted players over seeded full fights.
 
-    .venv/bin/python benchmarks/fairness.py [FIGHTS]
+.venv/bin/python benchmarks/fairness.py [FIGHTS]
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from soulsgym.sim.engine import SimEngine
 
 ROLL_MOVE = -2
 ROLL_BEFORE_S = 0.2
-CLIFF_SIDE_X_M = 155.0
+BY_THE_CLIFF = [148.0, 594.0, -1.6], [155.0, 594.0, 1.6]
+"""The boss and the player: x, y [m], heading [rad]."""
 
 
 def main() -> None:
@@ -36,7 +37,7 @@ def main() -> None:
 def telling_moment(moveset: Moveset, seed: int) -> list[tuple[np.void, np.void]]:
     """The records and controls up to a sweep that passes through a roll, near the cliff, with both hurt already."""
     engine, starts = SimEngine(moveset), standard_starts(1)
-    starts["random_pose"] = 1
+    starts["boss_pose"], starts["player_pose"] = BY_THE_CLIFF
     engine.reset(np.ones(1, bool), starts, np.array([seed], np.uint64))
     rng, story = np.random.default_rng(seed), []
     fight = engine.fights[0]
@@ -48,7 +49,7 @@ def telling_moment(moveset: Moveset, seed: int) -> list[tuple[np.void, np.void]]
         hurt = fight["taken_total"] > 0 and fight["dealt_total"] > 100 and fight["player_sp"][0] > 20
         swept = fight["dodged"] >= 0 and any(hit.sweep for hit in moveset.boss.moves[fight["dodged"]].hits)
         rolled = fight["player_move"] == ROLL_MOVE and fight["player_move_s"] > 0.25
-        if swept and hurt and rolled and fight["player_pose"][0] > CLIFF_SIDE_X_M:
+        if swept and hurt and rolled and fight["player_pose"][0] > BY_THE_CLIFF[0][0]:
             return story
     return []
 

@@ -89,8 +89,9 @@ class Duel:
         hidden, tables, index = self.hidden, self.engine.tables[0], self.moveset.boss.move_index(move)
         hidden["bmove"], hidden["bt"] = index, at_s
         hidden["blabel"], hidden["blabel_t"] = tables["boss_moves"][index]["label"], at_s
-        for name in ("cum_f", "cum_r", "bcar_x", "bcar_y", "linked", "decided", "dodge_bits", "links", "first"):
+        for name in ("bcar_x", "bcar_y", "linked", "decided", "dodge_bits", "links", "first"):
             hidden[name] = 0
+        hidden["cum_f"], hidden["cum_r"] = self._moved_by(index, at_s)
         hidden["act"] = -1
         hidden["hit_bits"] = 0 if blows else -1
         if links is not None:
@@ -98,6 +99,14 @@ class Duel:
             row = tables["acts"][hidden["act"]]["chain"] + links[1]
             hidden["link"], hidden["links"] = chain[row]["link"], chain[row]["links"]
         return self
+
+    def _moved_by(self, index, at_s):
+        """Metres forward and to the right that a move has done `at_s` after its start."""
+        tables = self.engine.tables[0]
+        row = tables["boss_moves"][index]
+        curve = tables["boss_curves"][row["curve"] : row["curve"] + row["rows"]]
+        tick = at_s / tables["const"]["tick_s"]
+        return (np.interp(tick, np.arange(len(curve)), curve[:, column]) for column in (0, 1))
 
     def act_row(self, name, phase=1):
         """The row of an act in the tables."""

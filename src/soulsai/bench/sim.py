@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -91,7 +91,7 @@ def _actions(fights: int) -> list[Any]:
     return [generator.integers(0, 20, fights) for _ in range(64)]
 
 
-def _rate_of(step: Callable[[int], None], per_call: int, seconds: float) -> float:
+def _rate_of(step: Callable[[int], object], per_call: int, seconds: float) -> float:
     calls, begun = 0, time.perf_counter()
     while (passed := time.perf_counter() - begun) < seconds:
         for _ in range(8):
@@ -106,17 +106,16 @@ def _interleaved(fights: int) -> tuple[float, float, float]:
 
     import soulsgym  # noqa: F401 (registers the environments)
     from soulsgym.controls import ACTION_CONTROLS
+    from soulsgym.envs.vector import FightVectorEnv
 
     actions = _actions(fights)
     controls = [ACTION_CONTROLS[chosen] for chosen in actions]
-    environments = [
-        gymnasium.make_vec("SoulsGymIudexSim-v0", num_envs=fights, threads=threads) for threads in (1, 2)
-    ]
+    environments = [gymnasium.make_vec("SoulsGymIudexSim-v0", num_envs=fights, threads=threads) for threads in (1, 2)]
     for environment in environments:
         environment.reset(seed=0)
         for index in range(SETTLE_STEPS):
             environment.step(actions[index % 64])
-    engine = environments[0].unwrapped.engine
+    engine = cast(FightVectorEnv, environments[0].unwrapped).engine
 
     rates: list[tuple[float, ...]] = []
     for _ in range(ROUNDS):
@@ -185,7 +184,7 @@ def _gymnasium_lander(fights: int) -> float:
     environment = gymnasium.make_vec("LunarLander-v3", num_envs=fights, vectorization_mode="sync")
     environment.reset(seed=0)
     actions = [np.random.default_rng(i).integers(0, 4, fights) for i in range(16)]
-    rate = _rate_of(lambda i: environment.step(actions[i % 16]) and None, fights, PEER_S)
+    rate = _rate_of(lambda i: environment.step(actions[i % 16]), fights, PEER_S)
     environment.close()
     return rate
 
@@ -196,7 +195,7 @@ def _envpool_lander(fights: int) -> float:
     environment = envpool.make("LunarLander-v3", env_type="gymnasium", num_envs=fights, num_threads=1)
     environment.reset()
     actions = [np.random.default_rng(i).integers(0, 4, fights).astype(np.int32) for i in range(16)]
-    rate = _rate_of(lambda i: environment.step(actions[i % 16]) and None, fights, PEER_S)
+    rate = _rate_of(lambda i: environment.step(actions[i % 16]), fights, PEER_S)
     environment.close()
     return rate
 

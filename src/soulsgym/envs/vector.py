@@ -165,8 +165,10 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         return infos
 
     def _add_ending(self, infos: dict[str, Any], record: Fights, ended: Flags) -> None:
-        for key, values in self._batch.ending(record).items():
-            infos[key], infos[f"_{key}"] = values, ended
+        for key, values in self._batch.ending(record[ended]).items():
+            everyone = np.zeros(self.num_envs, values.dtype)
+            everyone[ended] = values
+            infos[key], infos[f"_{key}"] = everyone, ended
 
     def _checked(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
         chosen = np.asarray(actions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -103,7 +104,7 @@ def _link_metric(episodes: list[Episode], replay: Replay) -> Metric:
     ended: dict[int, list[float]] = {}
     for episode in episodes:
         stays = episode.script.stays
-        for stay, following in zip(stays, stays[1:], strict=False):
+        for stay, following in itertools.pairwise(stays):
             if not stay.known or stay.first == 0:
                 continue
             if following.linked:
@@ -233,4 +234,5 @@ def _saturated(speeds: Array) -> Array:
     if len(speeds) < FEWEST_SPEEDS:
         return speeds
     limit = np.sort(speeds)[-2]
-    return speeds[(speeds >= (1.0 - NEAR_LIMIT) * limit) & (speeds <= (1.0 + NEAR_LIMIT) * limit)]
+    near: Array = speeds[np.abs(speeds / limit - 1.0) <= NEAR_LIMIT] if limit > 0.0 else speeds[:0]
+    return near

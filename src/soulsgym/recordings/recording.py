@@ -7,6 +7,7 @@ episodes and steps.
 
 from __future__ import annotations
 
+import itertools
 import json
 import zipfile
 from collections.abc import Mapping
@@ -87,7 +88,8 @@ def _check(file: str, recording: Recording) -> None:
         values = getattr(recording, name)
         if values.shape != (count,) or not np.issubdtype(values.dtype, np.integer):
             raise RecordingError(
-                f"{file}: {name} is {values.dtype} {list(values.shape)} beside {count} records; give one whole number each"
+                f"{file}: {name} is {values.dtype} {list(values.shape)} beside {count} records; "
+                "give one whole number for each"
             )
     if count < 2:
         raise RecordingError(f"{file}: holds {count} steps; a recording needs at least 2")
@@ -252,4 +254,4 @@ def _fill_history(fights: Fights, episodes: npt.NDArray[np.int64], steps: npt.ND
 
 def _stretches(episodes: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
     cuts = [0, *(np.flatnonzero(np.diff(episodes)) + 1).tolist(), len(episodes)]
-    return list(zip(cuts[:-1], cuts[1:], strict=True))
+    return list(itertools.pairwise(cuts))

@@ -1,7 +1,7 @@
 """What the boss really did, read from the labels it showed.
 
-The game shows the attack it has decided on. Chosen while the attack before is still recovering, its label leads the real
-beginning by up to 0.9 s; in a chain, and out of standing, walking or turning, the label tells the truth.
+The game shows the attack it has decided on. Chosen while the attack before is still recovering, its label leads the
+real beginning by up to 0.96 s; in a chain, and out of standing, walking or turning, the label tells the truth.
 """
 
 from __future__ import annotations

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from soulsgym.sim.compiling import njit
-
 from soulsgym.controls import Button
 from soulsgym.movesets.player import PLAYER_KINDS
+from soulsgym.sim.compiling import njit
 from soulsgym.sim.geometry import PI, arctan2, blend_direction, cosine, heading_to, sine, turned, wrap
 from soulsgym.sim.hidden import FALL_MOVE, NO_MOVE, ROLL_MOVE
 

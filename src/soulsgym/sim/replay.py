@@ -1,7 +1,7 @@
 """Runs the simulator beside a recording: the player from recorded moments on, the boss through its recorded moves.
 
-The kernels call the same functions as a step of a fight. What is not being measured is taken from the recording, and its
-poses are interpolated between two observations.
+The kernels call the same functions as a step of a fight. What is not being measured is taken from the recording, and
+its poses are interpolated between two observations.
 """
 
 from __future__ import annotations

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from soulsgym.errors import DataError
 from soulsgym.movesets import STANDARD, Moveset, load_moveset
 from soulsgym.movesets.moveset import DATA
 
-BOSS = "movesets/iudex.toml"
+PARSE = tomllib.loads
 
 
 class DataFolder:
@@ -24,7 +26,7 @@ class DataFolder:
         self.path = path
 
     def content(self, file: str) -> dict[str, Any]:
-        return tomllib.loads((self.path / file).read_text(encoding="utf-8"))
+        return parsed((self.path / file).read_text(encoding="utf-8"))
 
     def get(self, file: str, key: str) -> Any:
         holder, last = self._holder(self.content(file), key)
@@ -65,6 +67,16 @@ class DataFolder:
         return content, last if isinstance(content, list) else str(last)
 
 
+@cache
+def _pickled(text: str) -> bytes:
+    return pickle.dumps(PARSE(text))
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """The content of a TOML file. Most tests change one of five files: the others need to be parsed only once."""
+    return pickle.loads(_pickled(text))
+
+
 def toml_of(content: dict[str, Any]) -> str:
     """The content as TOML, one line for each key of the file."""
     return "".join(f"{json.dumps(key)} = {_inline(value)}\n" for key, value in content.items())
@@ -79,7 +91,8 @@ def _inline(value: object) -> str:
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> DataFolder:
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DataFolder:
+    monkeypatch.setattr("soulsgym.movesets.reader.tomllib.loads", parsed)
     folder = tmp_path / "data"
     shutil.copytree(DATA, folder)
     return DataFolder(folder)

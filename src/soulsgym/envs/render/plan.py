@@ -83,13 +83,8 @@ def hit_area(hit: Hit, boss: Stand, growth: float = 1.0) -> Outline:
     if hit.shape == "thrust":
         return lane(boss, hit.half_width_m, reach_m, hit.inner_m)
     low, high = min(hit.arc_deg), max(hit.arc_deg)
-    margin = blade_half_deg(hit) if hit.sweep else 0.0
+    margin = hit.blade_deg if hit.sweep else 0.0
     return sector(boss, low - margin, high + margin, reach_m, hit.inner_m)
-
-
-def blade_half_deg(hit: Hit) -> float:
-    """How far to either side of its middle a sweeping blade hits: 15 degrees, and a tenth of its way."""
-    return 15.0 + 0.1 * abs(hit.arc_deg[1] - hit.arc_deg[0])
 
 
 def blade_deg(hit: Hit, move_s: float) -> float:
@@ -101,7 +96,7 @@ def blade_deg(hit: Hit, move_s: float) -> float:
 def blade_area(hit: Hit, boss: Stand, from_s: float, to_s: float) -> Outline:
     """What a sweeping blade covers between two times of the move."""
     start, end = blade_deg(hit, from_s), blade_deg(hit, to_s)
-    margin = math.copysign(blade_half_deg(hit), hit.arc_deg[1] - hit.arc_deg[0])
+    margin = math.copysign(hit.blade_deg, hit.arc_deg[1] - hit.arc_deg[0])
     return sector(boss, start - margin, end + margin, hit.reach_m, hit.inner_m)
 
 

@@ -1,0 +1,92 @@
+"""The guide to a new boss works when followed to the letter, and the guide to the files leaves no key out."""
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from soulsgym.controls import ACTION_CONTROLS
+from soulsgym.engine import standard_starts
+from soulsgym.errors import SoulsError
+from soulsgym.movesets import load_moveset, variants
+from soulsgym.movesets.moveset import DATA
+from soulsgym.sim.engine import SimEngine
+from soulsgym.state import Outcome
+
+DOCS = Path(__file__).parents[3] / "docs"
+GUIDE = (DOCS / "how-to" / "add-a-boss.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language):
+    return [text for found, text in BLOCK.findall(GUIDE) if found == language]
+
+
+@pytest.fixture
+def followed(tmp_path, monkeypatch):
+    """A folder in which steps 1 to 4 and 7 of the guide were done."""
+    folder = tmp_path / "my-data"
+    shutil.copytree(DATA, folder)
+    for text in blocks("toml"):
+        file = folder / text.split("\n", 1)[0].removeprefix("# ")
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+        file.write_text(f"{before}\n{text}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_program_of_the_guide_runs(followed):
+    [program] = [text for text in blocks("python") if "SimEngine" in text]
+    names: dict[str, object] = {}
+    exec(program, names)
+    outcomes = names["outcomes"]
+    assert outcomes.sum() == 64
+    assert outcomes[Outcome.DIED] > 0
+
+
+@pytest.mark.parametrize("variant", ["standard", "hard"])
+def test_example_is_fought_on_finite_ground(followed, variant):
+    moveset = load_moveset("sentinel", variant, data=followed)
+    engine = SimEngine(moveset, n=16, randomize=1.0)
+    engine.reset(np.ones(16, np.bool_), standard_starts(16), np.arange(16, dtype=np.uint64))
+    generator = np.random.default_rng(1)
+    moves = set()
+    for _ in range(200):
+        engine.step(ACTION_CONTROLS[generator.integers(20, size=16)])
+        moves |= {moveset.boss.moves[move].name for move in engine.fights["boss_move"]}
+    for key in ("player_pose", "boss_pose", "camera_pose"):
+        assert np.isfinite(engine.fights[key]).all()
+    assert {"walk", "cut", "thrust"} <= moves
+
+
+def test_variant_of_the_guide(followed):
+    assert variants("sentinel", data=followed) == ("standard", "hard")
+    plain, hard = (load_moveset("sentinel", variant, data=followed).boss for variant in ("standard", "hard"))
+    assert (plain.hp, hard.hp) == (600.0, 800.0)
+    [cut] = hard.moves[hard.move_index("cut")].hits
+    assert cut.arc_deg == (120.0, -120.0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"Attack3000"\nlink', '"Attack300"\nlink', "move.cut.animation = 'Attack300': is not known, did you mean 'Attack3000'?"),
+        ("[move.stagger]", "[move.staggered]", "move.stagger = None: is missing; every boss needs it"),
+        ('kind = "idle"\n', "", "move.idle.kind = 'attack': must be 'idle' for this move"),
+        ("link_s = 1.3\n", "", "phase.1.act.cut.chains[1].links[0].move = 'thrust': cannot follow 'cut', which has no link_s"),
+        ("to_s = 1.1\nshape", "to_s = 3.0\nshape", "move.cut.hit.blade.to_s = 3.0: lies past the end of the move at 2.6"),
+        ("cut = 60.0", "slash = 60.0", "phase.1.rule[1].weights.slash = 'slash': is no act of this phase, "),
+    ],
+)  # fmt: skip
+def test_common_errors_read_as_the_guide_says(followed, old, new, message):
+    file = followed / "movesets" / "sentinel.toml"
+    text = file.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(SoulsError) as caught:
+        load_moveset("sentinel", data=followed)
+    assert message in str(caught.value)
+    told = re.sub(r"\[\d\]", "[N]", message)
+    assert told in re.sub(r"\[\d\]", "[N]", GUIDE)

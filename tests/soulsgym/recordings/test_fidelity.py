@@ -1,0 +1,183 @@
+"""The simulator beside recordings: its own, which it must repeat, and one of the game."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from soulsgym.controls import ACTION_CONTROLS, NOTHING, Button
+from soulsgym.engine import standard_starts
+from soulsgym.recordings import Recording, read_recording, write_recording
+from soulsgym.recordings.boss_metrics import recorded_hits
+from soulsgym.recordings.fidelity import measure_fidelity
+from soulsgym.recordings.metrics import GOALS, Goal, Metric
+from soulsgym.recordings.replay import Replay, unbound_buttons
+from soulsgym.recordings.script import boss_script
+from soulsgym.sim.engine import SimEngine
+from soulsgym.state import FIGHT
+
+GAME = Path(__file__).parents[3].parent / "shared" / "data" / "iudex_recording.json"
+TICK_S = 0.097 / 6
+
+
+def played(moveset, *, seed, fights=3, steps=300):
+    """Fights of the simulator with random actions."""
+    rng = np.random.default_rng(seed)
+    engine = SimEngine(moveset, 1)
+    records, actions, episodes = [], [], []
+    for episode in range(fights):
+        engine.reset(np.ones(1, np.bool_), standard_starts(1), np.array([100 * seed + episode], np.uint64))
+        chosen = [NOTHING, *rng.integers(0, 20, steps).tolist()]
+        for step, action in enumerate(chosen):
+            if step > 0:
+                engine.step(ACTION_CONTROLS[[action]])
+            records.append(engine.fights.copy())
+            actions.append(action)
+            episodes.append(episode)
+            if engine.fights["outcome"][0]:
+                break
+    return Recording(np.concatenate(records), np.array(actions), np.array(episodes))
+
+
+@pytest.fixture(scope="module")
+def own(moveset):
+    return played(moveset, seed=1)
+
+
+@pytest.fixture(scope="module")
+def own_fidelity(moveset, own):
+    return measure_fidelity(own, moveset)
+
+
+def test_the_simulator_repeats_its_own_player(own_fidelity):
+    assert own_fidelity["M1"].value < 0.03
+    assert own_fidelity["M2"].value < 0.005
+    assert own_fidelity["M2"].details["median"] < 0.002
+    assert own_fidelity["M3"].value < 0.05
+    assert own_fidelity["M4"].value < 0.1
+    assert own_fidelity["M5"].value > 99.5
+    assert own_fidelity["M6"].value > 99.5
+    assert own_fidelity["M7"].value < 0.001
+
+
+def test_the_simulator_repeats_its_own_boss(own_fidelity):
+    assert own_fidelity["M8"].details["apart"] < 0.06
+    assert own_fidelity["M9"].value < 0.02
+    assert own_fidelity["M10"].value < 0.03
+    assert own_fidelity["M10"].details["wrong damage"] == 0
+    assert own_fidelity["M11"].value < 0.5
+
+
+def test_a_written_recording_measures_the_same(moveset, own, own_fidelity, tmp_path):
+    write_recording(tmp_path / "own.npz", own)
+    again = measure_fidelity(read_recording(tmp_path / "own.npz"), moveset)
+    assert [metric.value for metric in again.metrics] == [metric.value for metric in own_fidelity.metrics]
+
+
+def test_a_wrong_recording_is_noticed(moveset, own):
+    fights = own.fights.copy()
+    fights["player_pose"][:, 0] += np.linspace(0.0, 60.0, len(fights))
+    wrong = measure_fidelity(Recording(fights, own.actions, own.episodes), moveset)
+    assert wrong["M2"].value > 0.05
+    assert wrong["M3"].ok is False
+
+
+def test_every_metric_is_there_once(own_fidelity):
+    assert [metric.goal for metric in own_fidelity.metrics] == list(GOALS)
+
+
+def test_short_episodes_leave_metrics_empty(moveset):
+    fights = SimEngine(moveset, 1)
+    fights.reset(np.ones(1, np.bool_), standard_starts(1), np.zeros(1, np.uint64))
+    records = np.concatenate([fights.fights, fights.fights])
+    measured = measure_fidelity(Recording(records, np.full(2, NOTHING), np.zeros(2, np.int64)), moveset)
+    assert measured["M3"].value is None
+    assert measured["M3"].ok is None
+    assert measured["M10"].n == 0
+
+
+def test_goal_directions():
+    low, high = GOALS[1], GOALS[4]
+    assert (low.met(0.0), low.met(1.0), low.met(None)) == (True, False, None)
+    assert (high.met(100.0), high.met(10.0)) == (True, False)
+    assert Metric(low, 0.0, 1, fault="1 missed").ok is False
+    assert Metric(Goal("", "", "", "", None, ""), 1.0, 1).ok is None
+
+
+# ---------------------------------------------------------------- reading labels
+
+
+def boss_labels(moveset, *stretches):
+    """Records of a boss who shows each label for some steps, from `first_s` on."""
+    rows = [(label, first_s + 0.097 * k) for label, first_s, steps in stretches for k in range(steps)]
+    fights = np.zeros(len(rows), FIGHT)
+    fights["phase"] = 1
+    fights["boss_animation"] = [moveset.boss_animations.index(label) for label, _ in rows]
+    fights["boss_animation_duration"][:, 0] = [shown_s for _, shown_s in rows]
+    return fights
+
+
+def moves_of(moveset, script):
+    return [moveset.boss.moves[move].name for move in script.entries["move"]]
+
+
+def test_a_link_begins_with_its_label(moveset):
+    fights = boss_labels(moveset, ("Attack3012", 0.0, 11), ("Attack3001", 0.0, 5))
+    script = boss_script(fights, moveset, TICK_S)
+    assert moves_of(moveset, script) == ["thrust", "swing"]
+    assert script.stays[1].linked
+    assert script.stays[1].lead_s == 0.0
+    assert script.stays[0].lasted_s == pytest.approx(11 * 0.097)
+    assert script.entries["tick"].tolist() == [0, 66]
+
+
+def test_an_attack_decided_while_recovering_waits_for_the_end_of_the_one_before(moveset):
+    fights = boss_labels(moveset, ("Attack3004", 0.0, 29), ("Attack3012", 0.0, 19))
+    script = boss_script(fights, moveset, TICK_S)
+    sweep = moveset.boss.moves[moveset.boss.move_index("sweep")]
+    assert moves_of(moveset, script) == ["sweep", "thrust"]
+    assert script.stays[1].lead_s == pytest.approx(sweep.end_s - 29 * 0.097)
+    assert not script.stays[1].linked
+
+
+def test_the_idle_label_hides_the_end_of_an_attack(moveset):
+    fights = boss_labels(moveset, ("Attack3001", 0.0, 29), ("IdleBattle", 0.0, 3), ("Attack3007", 0.0, 3))
+    script = boss_script(fights, moveset, TICK_S)
+    assert moves_of(moveset, script) == ["swing", "chop"]
+    assert script.entries["tick"].tolist() == [0, 32 * 6]
+
+
+def test_a_hit_is_timed_by_the_reaction_it_causes(moveset, own):
+    episodes = Replay(moveset).follow(own)
+    hits = [hit for episode in episodes for hit in recorded_hits(episode, TICK_S)]
+    assert hits
+    for hit in hits:
+        windows = [(blow.from_s, blow.to_s) for blow in moveset.boss.moves[hit.move].hits] or [(0.0, 9.0)]
+        assert any(low - 0.05 < hit.latest_s < high + 0.05 for low, high in windows), hit
+
+
+def test_a_button_that_never_works_is_not_bound(own):
+    heavy = int(np.flatnonzero(ACTION_CONTROLS["button"] == Button.HEAVY)[0])
+    assert unbound_buttons(own) == ()
+    fights = own.fights.copy()
+    fights["player_animation"] = 17
+    fights["player_animation_duration"][:, 0] = np.arange(len(fights)) * 0.097
+    fights["action_mask"] = 1
+    dead = Recording(fights, np.full(len(fights), heavy), own.episodes)
+    assert unbound_buttons(dead) == (Button.HEAVY,)
+
+
+# ---------------------------------------------------------------- the game
+
+
+@pytest.mark.skipif(not GAME.exists(), reason="the recording of the game is not here")
+def test_the_simulator_is_near_the_game(moveset):
+    measured = measure_fidelity(read_recording(GAME), moveset)
+    missed = {metric.goal.id: metric.value for metric in measured.metrics if metric.ok is False}
+    assert not missed
+    assert measured.unbound == ("heavy",)
+    # What the rules reach, so that a change for the worse is seen long before a target is missed.
+    best = {"M1": 0.11, "M2": 0.035, "M3": 0.16, "M4": 0.35, "M7": 0.02, "M8": 0.02, "M9": 0.02, "M10": 0.02}
+    assert {key: measured[key].value for key in best if measured[key].value > best[key]} == {}
+    assert (measured["M5"].value, measured["M6"].value) == (100.0, 100.0)
+    assert measured["M10"].details["missed"] == measured["M10"].details["false"] == 0

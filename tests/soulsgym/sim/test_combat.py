@@ -1,0 +1,505 @@
+"""Blows and bodies: being hit, hitting, walls and the cliff."""
+
+import math
+
+import numpy as np
+import pytest
+
+from soulsgym.controls import NOTHING
+from soulsgym.state import Outcome
+
+WALK_BACK, ROLL_FORWARD, ROLL_BACK, LIGHT, HEAVY, PARRY = 4, 8, 12, 16, 17, 18
+FULL_HP = 454.0
+
+
+def hit(record):
+    return record["hit_by"] >= 0
+
+
+def struck_by(duel, move, *, away_m, at_s=0.0):
+    """Let the boss hit a player who stands still; the record of the step."""
+    duel.begin(away_m=away_m).force(move, at_s)
+    return duel.until(hit, at_most=60)
+
+
+def reaction(duel, steps_of, *, rest):
+    """Records of the time after a blow, and how far it pushed: (away from the boss, to the side)."""
+    before = duel.now
+    records = duel.play(rest=rest)
+    moved = steps_of(records, before)
+    heading = float(records[-1]["player_pose"][3])
+    back = moved @ (math.sin(heading), math.cos(heading))
+    right = moved @ (-math.cos(heading), math.sin(heading))
+    return records, back, right
+
+
+# ---------------------------------------------------------------- when a blow counts
+
+
+def rolled_chop(duel, pressed_at_step):
+    """A chop at a player who rolls into the boss, and so stays in front of it; records until after the blow."""
+    duel.begin(away_m=3.0).force("chop")
+    return duel.play(*[NOTHING] * pressed_at_step, ROLL_FORWARD, rest=26 - pressed_at_step)
+
+
+def test_a_blow_passes_through_the_first_part_of_a_roll(duel):
+    # The chop comes at 2.22 s, in step 22; a roll pressed in step 20 is 0.26 s old then.
+    records = rolled_chop(duel, 20)
+    chop = duel.moveset.boss.move_index("chop")
+    assert records["player_hp"][-1, 0] == FULL_HP
+    assert not (records["hit_by"] >= 0).any()
+    assert records["dodged"].tolist().count(chop) == 1
+    dodge = records[records["dodged"] == chop][0]
+    assert 0.2 < dodge["player_animation_duration"][0] < 0.3
+
+
+def test_the_same_blow_hits_late_in_a_roll(duel):
+    # Pressed in step 16 the roll is 0.65 s old.
+    records = rolled_chop(duel, 16)
+    assert records["player_hp"][-1, 0] == FULL_HP - 115.0
+    assert records["dodged"].max() == -1
+    assert (records["hit_by"] == duel.moveset.boss.move_index("chop")).sum() == 1
+
+
+def test_the_same_blow_hits_who_stands(duel):
+    struck_by(duel, "chop", away_m=3.0)
+    assert duel.now["player_hp"][0] == FULL_HP - 115.0
+
+
+def test_a_roll_goes_on_when_hit(duel):
+    records = rolled_chop(duel, 16)
+    step = int(np.flatnonzero(records["hit_by"] >= 0)[0])
+    after = records[step:]
+    assert after["player_animation"][0] in (1, 2, 3, 4)
+    assert (after["player_move"] == records["player_move"][step - 1]).all()  # still the roll
+    assert after["player_move_s"][3] == pytest.approx(records["player_move_s"][step - 1] + 4 * 0.097, abs=1e-4)
+    # The label is a new one, and its own 0.5 s hold the player.
+    assert after["player_animation_duration"][0, 0] < 0.097
+    held = after[after["player_animation_duration"][:, 0] < 0.4]
+    assert len(held) >= 4
+    assert not held["action_mask"][:, :NOTHING].any()
+
+
+def test_a_hit_in_a_roll_keeps_its_side(duel):
+    """Hit from the front the label is AddDamageStartFront, from behind AddDamageStartBack."""
+    for away, label in ((0.0, 3), (math.pi, 4)):
+        duel.begin(away_m=3.0).force("beast_tail")
+        duel.play(*[NOTHING] * 5, ROLL_FORWARD, rest=4)
+        angle = math.pi + away
+        duel.hidden["pa"], duel.hidden["psin"], duel.hidden["pcos"] = angle, math.sin(angle), math.cos(angle)
+        duel.hidden["lock"] = 0
+        assert duel.until(hit, at_most=10)["player_animation"] == label
+
+
+def test_a_knock_down_ends_a_roll(duel):
+    duel.begin(away_m=3.0).force("leap")
+    duel.play(*[NOTHING] * 15, ROLL_FORWARD)
+    record = duel.until(hit, at_most=10)
+    assert record["player_animation"] == 10
+    assert duel.player_move(record) == "DamageExLarge"
+
+
+def test_one_blow_hits_once(duel):
+    duel.begin(away_m=2.0).force("beast_tail")  # dangerous for 0.25 s, more than two steps
+    records = duel.play(rest=18)
+    assert (records["damage_taken"] > 0).sum() == 1
+
+
+@pytest.mark.parametrize(("away_m", "hits"), [(1.3, False), (3.6, True), (8.3, False)])
+def test_the_sweep_misses_at_his_feet_and_far_off(duel, away_m, hits):
+    duel.begin(away_m=10.0).force("sweep", 1.80)
+    duel.place_player(away_m + 0.9)
+    if away_m < 2.0:
+        duel.place_player(away_m)
+    records = duel.play(rest=3)
+    assert (records["hit_by"] >= 0).any() == hits
+
+
+@pytest.mark.parametrize(
+    ("move", "at_s", "away_m", "damage", "hit_s"),
+    [
+        # Measured: damage, and the time into the move at which it came.
+        ("leap", 0.0, 6.0, 150.0, (2.03, 2.14)),
+        ("bash", 0.0, 2.0, 50.0, (0.64, 0.76)),
+        ("thrust", 0.0, 4.5, 119.0, (1.01, 1.13)),
+        ("slam", 0.0, 3.4, 135.0, (1.305, 1.40)),
+    ],
+)
+def test_blows_come_at_their_time_with_their_damage(duel, move, at_s, away_m, damage, hit_s):
+    record = struck_by(duel, move, away_m=away_m, at_s=at_s)
+    assert record["damage_taken"] == damage
+    assert record["taken_total"] == damage
+    assert record["player_hp"][0] == FULL_HP - damage
+    assert hit_s[0] < record["boss_move_s"] <= hit_s[1]
+    assert duel.moveset.boss.moves[record["hit_by"]].name == move
+
+
+def test_the_last_blow_is_remembered(duel):
+    duel.begin(away_m=2.0, player_hp=50.0).force("bash")
+    record = duel.until(hit, at_most=10)
+    assert record["outcome"] == Outcome.DIED
+    assert record["player_hp"][0] == 0.0
+    assert duel.moveset.boss.moves[record["killed_by"]].name == "bash"
+    assert not record["action_mask"][:NOTHING].any()
+
+
+def test_no_more_is_taken_than_there_is(duel):
+    duel.begin(away_m=2.0, player_hp=30.0).force("bash")
+    record = duel.until(hit, at_most=10)
+    assert record["damage_taken"] == 30.0
+
+
+def test_a_fight_that_is_over_stays_as_it_is(duel, same_bits):
+    duel.begin(away_m=2.0, player_hp=30.0).force("bash")
+    over = duel.until(hit, at_most=10)
+    first = duel.step(ROLL_FORWARD)
+    assert (first["damage_taken"], first["hit_by"]) == (0.0, -1)
+    assert first["taken_total"] == over["taken_total"]
+    assert first["player_pose"].tolist() == over["player_pose"].tolist()
+    kept = duel.engine.snapshot()
+    duel.play(LIGHT, rest=3)
+    assert same_bits(duel.engine.snapshot(), kept)
+
+
+# ---------------------------------------------------------------- what it does
+
+
+def test_damage_middle_pushes_three_metres(duel, steps_of):
+    assert struck_by(duel, "thrust", away_m=4.5)["player_animation"] == 7
+    records, back, right = reaction(duel, steps_of, rest=12)
+    assert back.sum() == pytest.approx(3.0, abs=0.15)
+    assert abs(right.sum()) < 0.1
+    assert np.ptp(records["player_pose"][:9, 3]) == 0.0  # the heading is fixed
+
+
+def test_control_returns_after_damage_middle(duel):
+    record = struck_by(duel, "thrust", away_m=4.5)
+    duel.hidden["hit_bits"] = -1
+    for kind, from_s in ((LIGHT, 0.85), (ROLL_FORWARD, 0.85), (0, 0.97)):
+        while not record["action_mask"][kind]:
+            duel.force("executed")
+            record = duel.step()
+        assert from_s - 0.001 <= record["player_animation_duration"][0] < from_s + 0.0971
+
+
+def test_damage_ex_large_throws_nearly_six_metres(duel, steps_of):
+    assert struck_by(duel, "leap", away_m=6.0)["player_animation"] == 10
+    first = duel.hidden["pt"]
+    _, back, right = reaction(duel, steps_of, rest=22)
+    assert first < 0.12
+    assert back.sum() == pytest.approx(5.5, abs=0.35)  # 5.7 to 5.8 with the step of the blow itself
+    assert abs(right.sum()) < 0.1
+
+
+def test_a_knocked_down_player_can_only_roll_up(duel, steps_of):
+    record = struck_by(duel, "leap", away_m=6.0)
+    duel.still = True
+    record = duel.until(lambda record: record["action_mask"][:NOTHING].any(), at_most=40)
+    assert 1.92 <= record["player_animation_duration"][0] < 1.92 + 0.0971
+    assert record["action_mask"].tolist() == [0] * 8 + [1] * 8 + [0] * 3 + [1]
+    before_sp, before = duel.hidden["sp"], duel.now
+    records = duel.play(ROLL_FORWARD, rest=6)
+    assert records["player_animation"].tolist() == [16] * 7
+    assert before_sp - records["player_sp"][0, 0] == pytest.approx(16.0, abs=1.0)
+    assert np.hypot(*steps_of(records, before).sum(axis=0)) == pytest.approx(2.3, abs=0.35)
+
+
+def test_who_stays_down_gets_up_by_himself(duel):
+    struck_by(duel, "leap", away_m=6.0)
+    duel.still = True
+    record = duel.until(lambda record: record["action_mask"][0], at_most=40)
+    assert 3.72 <= record["player_animation_duration"][0] < 3.72 + 0.0971
+
+
+def test_the_shoulder_bash_pushes_to_the_back_left(duel, steps_of):
+    assert struck_by(duel, "bash", away_m=2.0)["player_animation"] == 12
+    duel.still = True
+    _, back, right = reaction(duel, steps_of, rest=12)
+    assert math.hypot(back.sum(), right.sum()) == pytest.approx(1.5, abs=0.2)
+    assert math.degrees(math.atan2(-right.sum(), back.sum())) == pytest.approx(20.0, abs=6.0)
+
+
+def test_a_hit_turns_the_player_to_the_boss(duel):
+    duel.begin(away_m=2.0, player=(140.0, 592.0, 0.5)).force("bash")
+    record = duel.until(hit, at_most=10)
+    to_boss = math.atan2(*-(record["boss_pose"][:2] - record["player_pose"][:2]))
+    error = (record["player_pose"][3] - to_boss + math.pi) % (2 * math.pi) - math.pi
+    assert abs(error) < 0.05
+
+
+def test_stamina_returns_while_reeling(duel):
+    duel.begin(away_m=4.5, player_sp=10.0).force("thrust")
+    duel.until(hit, at_most=20)
+    before = duel.hidden["sp"]
+    duel.play(rest=4)
+    assert duel.hidden["sp"] - before == pytest.approx(18.0, abs=1.5)
+
+
+# ---------------------------------------------------------------- shield, parry, riposte
+
+
+def parried_slam(duel, pressed_at_step):
+    """A slam, which comes at 1.345 s in step 13, and a parry."""
+    duel.begin(away_m=3.4).force("slam")
+    return duel.play(*[NOTHING] * pressed_at_step, PARRY, rest=14 - pressed_at_step)
+
+
+def test_an_early_parry_meets_the_shield(duel):
+    # Measured once: the blow came 0.08 to 0.18 s into the parry, took 108 HP and 68 SP, and the animation went on.
+    records = parried_slam(duel, 12)
+    struck = records[records["hit_by"] >= 0]
+    assert len(struck) == 1
+    assert struck["damage_taken"][0] == 108.0
+    assert 0.08 < struck["player_animation_duration"][0, 0] <= 0.18
+    assert struck["player_sp"][0, 0] == 95.0 - 68.0
+    assert records["player_animation"][13:].tolist() == [38] * len(records[13:])
+    assert records["player_sp"][-1, 0] == 95.0 - 68.0 - 28.0
+
+
+def test_the_shield_breaks_without_stamina(duel):
+    duel.begin(away_m=3.4).force("slam")
+    duel.play(*[NOTHING] * 12, PARRY)
+    duel.hidden["sp"] = 0.0
+    record = duel.step()
+    assert record["player_animation"] == 5
+    assert record["damage_taken"] == 135.0
+    assert record["player_sp"][0] == -60.0  # 0 - 68, no less than the floor
+
+
+def test_a_late_parry_is_no_help(duel):
+    records = parried_slam(duel, 9)  # 0.46 s old at the blow
+    assert records["damage_taken"].sum() == 135.0
+
+
+def test_a_parry_in_its_window_opens_the_boss(duel):
+    records = parried_slam(duel, 11)
+    assert records["damage_taken"].sum() == 0.0
+    assert records["boss_animation"][13] == 31
+    assert duel.boss_move(records[-1]) == "parried"
+    assert records["player_sp"][-1, 0] == 95.0 - 28.0
+
+
+def test_a_parry_needs_to_face_the_boss(duel):
+    duel.begin(away_m=3.4).force("slam")
+    duel.play(*[NOTHING] * 11, PARRY)
+    duel.hidden["pa"], duel.hidden["psin"], duel.hidden["pcos"] = 0.0, 0.0, 1.0
+    records = duel.play(rest=3)
+    assert records["damage_taken"].sum() == 135.0
+
+
+def test_some_blows_cannot_be_parried(duel):
+    duel.begin(away_m=6.0).force("leap")
+    duel.play(*[NOTHING] * 18, PARRY)
+    assert duel.play(rest=3)["damage_taken"].sum() == 150.0
+
+
+def test_a_light_attack_in_front_of_an_open_boss_is_the_riposte(duel):
+    parried_slam(duel, 11)
+    duel.until(lambda record: record["action_mask"][LIGHT], at_most=15)
+    record = duel.step(LIGHT)
+    assert record["player_animation"] == 14
+    assert record["boss_animation"] == 18
+    assert record["invulnerable"] == 1
+    records = duel.play(rest=48)
+    struck = records[records["damage_dealt"] > 0]
+    expected = next(move for move in duel.moveset.player.moves if move.name == "riposte").riposte_damage
+    assert struck["damage_dealt"].tolist() == [expected]
+    assert expected > 3 * 52
+    assert records["damage_taken"].sum() == 0.0
+    assert records["player_animation"][-1] != 14
+
+
+def test_behind_an_open_boss_a_light_attack_is_just_that(duel):
+    parried_slam(duel, 11)
+    duel.until(lambda record: record["action_mask"][LIGHT], at_most=15)
+    duel.place_player(1.5, 180.0)
+    assert duel.step(LIGHT)["player_animation"] == 29
+
+
+def test_too_far_from_an_open_boss_a_light_attack_is_just_that(duel):
+    parried_slam(duel, 11)
+    duel.until(lambda record: record["action_mask"][LIGHT], at_most=15)
+    duel.place_player(3.0)
+    assert duel.step(LIGHT)["player_animation"] == 29
+
+
+# ---------------------------------------------------------------- the boss hit
+
+
+def test_poise_breaks_after_enough_hits(duel):
+    """Poise 185 against 22 a light attack: the ninth breaks it, the eighth does not."""
+    duel.begin(away_m=1.4).force("back_swing", 2.0, blows=False)
+    duel.hidden["poise"] = 185.0 - 7 * 22.0
+    records = duel.play(LIGHT, rest=5)
+    assert records["landed"].max() >= 0
+    assert duel.hidden["poise"] == 185.0 - 8 * 22.0
+    assert (records["boss_animation"] != 30).all()
+
+
+def broken(duel):
+    duel.begin(away_m=1.4).force("back_swing", 1.5, blows=False)
+    duel.hidden["poise"] = 22.0
+    return duel.play(LIGHT, rest=6)
+
+
+def test_broken_poise_opens_the_boss(duel):
+    records = broken(duel)
+    struck = int(np.flatnonzero(records["landed"] >= 0)[0])
+    assert records["damage_dealt"][struck] == 52.0  # the breaking hit itself is a plain one
+    assert records["boss_animation"][struck] == 30
+    assert duel.hidden["poise"] == 185.0
+
+
+def test_an_open_boss_takes_more(duel):
+    broken(duel)
+    records = duel.play(LIGHT, rest=6)
+    assert records["damage_dealt"].max() == round(52.0 * 1.4)
+    assert duel.boss_move(records[-1]) == "stagger"
+    assert duel.hidden["poise"] == 185.0  # an open boss loses no poise
+
+
+def test_a_broken_boss_gives_no_riposte(duel):
+    broken(duel)
+    assert duel.step(LIGHT)["player_animation"] in (29, 30)
+
+
+def test_poise_recovers_after_twelve_seconds_without_a_hit(duel):
+    duel.begin(away_m=10.0)
+    duel.hidden["poise"], duel.hidden["poise_t"] = 50.0, 11.8
+    duel.play(NOTHING)
+    assert duel.hidden["poise"] == 50.0
+    duel.play(rest=2)
+    assert duel.hidden["poise"] == 185.0
+
+
+def test_the_last_hit_wins(duel):
+    duel.begin(away_m=1.4, boss_hp=52.0)
+    records = duel.play(LIGHT, rest=5)
+    assert records["outcome"][-1] == Outcome.WON
+    assert records["boss_hp"][-1, 0] == 0.0
+    assert records["dealt_total"][-1] == 52.0
+
+
+# ---------------------------------------------------------------- the grab
+
+
+def test_a_grab_holds_hurts_and_throws_far(duel, steps_of):
+    grabbed = struck_by(duel, "grab", away_m=3.0)
+    assert grabbed["damage_taken"] == 0.0
+    assert (grabbed["player_animation"], grabbed["boss_animation"]) == (15, 17)
+    assert grabbed["lock_on"] == 0
+    assert 1.30 < duel.moveset.boss.moves[duel.moveset.boss.move_index("grab")].hits[0].from_s < 1.45
+    records = duel.play(rest=60)
+    hurt = records[records["damage_taken"] > 0]
+    assert hurt["damage_taken"].tolist() == [174.0]
+    assert 1.85 < hurt["boss_animation_duration"][0, 0] < 2.01
+    assert set(records["lock_on"].tolist()) == {0}
+    thrown = records[(records["player_animation_duration"][:, 0] > 4.0)]
+    assert np.hypot(*steps_of(thrown[1:], thrown[0]).sum(axis=0)) > 10.0
+
+
+def test_nothing_else_hits_who_is_held(duel):
+    struck_by(duel, "grab", away_m=3.0)
+    assert set(duel.play(rest=55)["invulnerable"].tolist()) == {1}
+
+
+def test_after_the_throw_only_a_roll_helps_and_lock_on_returns(duel):
+    struck_by(duel, "grab", away_m=3.0)
+    duel.play(rest=62)
+    duel.still = True
+    record = duel.until(lambda record: record["action_mask"][:NOTHING].any(), at_most=30)
+    assert 6.91 <= record["player_animation_duration"][0] < 6.91 + 0.0971
+    assert record["lock_on"] == 0
+    assert duel.step(ROLL_FORWARD)["player_animation"] == 16
+    assert duel.until(lambda record: record["lock_on"] == 1, at_most=20)["player_hp"][0] == FULL_HP - 174.0
+
+
+def test_a_roll_dodges_the_grab(duel):
+    duel.begin(away_m=3.0).force("grab")
+    records = duel.play(*[NOTHING] * 13, ROLL_BACK, rest=4)
+    assert (records["hit_by"] == -1).all()
+    assert duel.boss_move(records[-1]) == "grab"
+
+
+# ---------------------------------------------------------------- bodies and edges
+
+
+def test_bodies_keep_apart(duel, steps_of):
+    duel.begin(away_m=3.0)
+    places = duel.play(*[0] * 12)
+    away = np.hypot(*(places["player_pose"][:, :2] - places["boss_pose"][:, :2]).T)
+    assert away.min() == pytest.approx(1.25, abs=0.005)
+
+
+def test_a_standing_player_stops_the_boss(duel):
+    duel.begin(away_m=2.0).force("bash", blows=False)
+    start = duel.now
+    records = duel.play(rest=9)
+    away = np.hypot(*(records["player_pose"][:, :2] - records["boss_pose"][:, :2]).T)
+    assert away.min() == pytest.approx(1.25, abs=0.005)
+    assert records["player_pose"][-1, :2] == pytest.approx(start["player_pose"][:2], abs=0.3)
+
+
+def test_a_player_slides_around_the_boss(duel):
+    duel.begin(away_m=1.25, player=(140.0, 592.75, math.pi))
+    records = duel.play(*[1] * 6)
+    away = np.hypot(*(records["player_pose"][:, :2] - records["boss_pose"][:, :2]).T)
+    assert away.min() > 1.24
+    assert records["player_pose"][-1, 0] - 140.0 > 0.8  # right of him, as seen by the player
+
+
+def test_a_wall_stops_the_player(duel):
+    duel.begin(player=(123.2, 590.0, -math.pi / 2), boss=(133.0, 590.0, math.pi / 2))
+    records = duel.play(*[WALK_BACK] * 10)
+    assert records["player_pose"][:, 0].min() == pytest.approx(122.2, abs=1e-3)
+    assert records["player_pose"][-1, 0] == pytest.approx(122.2, abs=1e-3)
+    assert records["outcome"][-1] == Outcome.RUNNING
+
+
+def test_a_player_slides_along_a_wall(duel):
+    duel.begin(player=(122.3, 590.0, -math.pi / 2), boss=(133.0, 590.0, math.pi / 2))
+    records = duel.play(*[3] * 8)  # right and back; right is -y for who looks along +x
+    assert records["player_pose"][-1, 0] == pytest.approx(122.2, abs=0.02)
+    assert records["player_pose"][-1, 1] < 588.5
+
+
+def test_a_roll_does_not_go_through_a_wall(duel):
+    duel.begin(player=(122.6, 590.0, -math.pi / 2), boss=(133.0, 590.0, math.pi / 2))
+    records = duel.play(ROLL_BACK, rest=7)
+    assert records["player_pose"][:, 0].min() > 122.2 - 1e-3
+
+
+def fallen(duel):
+    """Walk backwards off the eastern cliff, at x = 160.76 here."""
+    duel.begin(player=(160.0, 593.0, math.pi / 2), boss=(148.0, 593.0, -math.pi / 2))
+    return np.array([duel.step(WALK_BACK) for _ in range(20)])
+
+
+def test_the_cliff_is_deadly(duel):
+    records = fallen(duel)
+    end = records[-1]
+    assert end["outcome"] == Outcome.FELL
+    assert end["player_hp"][0] == 0.0
+    assert end["taken_total"] == FULL_HP
+    assert end["killed_by"] == -1
+    assert end["player_pose"][0] < 161.5
+
+
+def test_falling_takes_its_time_and_no_input(duel):
+    records = fallen(duel)
+    falling = records[(records["player_animation"] == 43) | (records["player_animation"] == 46)]
+    running = falling[falling["outcome"] == Outcome.RUNNING]
+    # 3 m at 14 m/s^2 take 0.65 s.
+    assert 5 <= len(running) <= 8
+    assert not running["action_mask"][:, :NOTHING].any()
+    assert (np.diff(running["player_pose"][:, 2]) < 0).all()
+    assert running["player_animation"].tolist() == sorted(running["player_animation"].tolist())
+    assert {43, 46} == set(running["player_animation"].tolist())
+
+
+def test_the_cliff_stops_the_boss(duel):
+    duel.begin(player=(150.0, 600.0, 0.0), boss=(158.0, 593.0, -math.pi / 2)).force("dash", blows=False)
+    duel.hidden["px"], duel.hidden["py"] = 160.5, 593.0
+    records = duel.play(rest=17)
+    assert records["boss_pose"][:, 0].max() < 160.76 - 0.84
+    assert records["outcome"][-1] == Outcome.RUNNING

@@ -1,0 +1,356 @@
+"""The engine: one fight is the same alone, in a batch, on threads, and from a snapshot."""
+
+import math
+
+import numpy as np
+import pytest
+
+from soulsgym.controls import ACTION_CONTROLS, CONTROL, NOTHING
+from soulsgym.engine import START, Snapshot, standard_starts
+from soulsgym.errors import MisuseError, StartError
+from soulsgym.sim.engine import KIND, SimEngine
+from soulsgym.state import FIGHT, Outcome, action_mask_of, copied, observation_of
+
+STEPS = 400
+
+
+def actions_of(seed, steps=STEPS):
+    """The actions of a player who mostly runs about and sometimes attacks; his own for every seed."""
+    return np.random.default_rng(seed).integers(0, 20, steps)
+
+
+def started(moveset, seeds, **settings):
+    engine = SimEngine(moveset, len(seeds), **settings)
+    starts = standard_starts(len(seeds))
+    starts["random_pose"] = 1
+    engine.reset(np.ones(len(seeds), np.bool_), starts, np.array(seeds, np.uint64))
+    return engine, starts
+
+
+def played(moveset, seeds, *, skip=False, **settings):
+    """Fields of all records of fights with these seeds over 400 steps; ended fights begin anew."""
+    engine, starts = started(moveset, seeds, **settings)
+    plans = np.array([actions_of(seed) for seed in seeds])
+    records = [engine.fights.copy()]
+    for step in range(STEPS):
+        over = engine.fights["outcome"] != Outcome.RUNNING
+        if over.any():
+            engine.reset(over, starts, None)
+        engine.step(ACTION_CONTROLS[plans[:, step]], skip=skip)
+        records.append(engine.fights.copy())
+    engine.close()
+    return np.array(records)
+
+
+def assert_same(one, other):
+    for name in FIGHT.names:
+        assert one[name].tobytes() == other[name].tobytes(), name
+
+
+SETTINGS = pytest.mark.parametrize(
+    "settings",
+    [{}, {"phase": 2}, {"changes": True, "randomize": 1.0}],
+    ids=["plain", "second phase", "full fight, randomized"],
+)
+
+
+@SETTINGS
+def test_two_copies_play_the_same_fight(moveset, settings):
+    assert_same(played(moveset, [5, 6], **settings), played(moveset, [5, 6], **settings))
+
+
+@SETTINGS
+@pytest.mark.parametrize("n", [2, 7, 64])
+def test_a_fight_is_the_same_alone_and_in_a_batch(moveset, settings, n):
+    batch = played(moveset, range(100, 100 + n), **settings)
+    for fight in {0, n // 2, n - 1}:
+        assert_same(played(moveset, [100 + fight], **settings)[:, 0], batch[:, fight])
+
+
+def test_other_seeds_are_other_fights(moveset):
+    one, other = played(moveset, [1]), played(moveset, [2])
+    assert one["boss_pose"].tobytes() != other["boss_pose"].tobytes()
+
+
+@pytest.mark.parametrize("threads", [2, 3, 50])
+@pytest.mark.parametrize("skip", [False, True])
+def test_threads_change_nothing(moveset, threads, skip):
+    alone = played(moveset, range(7), skip=skip, randomize=0.7)
+    assert_same(played(moveset, range(7), skip=skip, randomize=0.7, threads=threads), alone)
+
+
+def test_an_unseeded_reset_goes_on_with_the_fights_own_stream(moveset):
+    """The second fight of a seed is always the same one, and not the first."""
+    seconds = []
+    for _ in range(2):
+        engine, starts = started(moveset, [11], randomize=1.0)
+        first = engine.hidden.copy()
+        engine.reset(np.ones(1, np.bool_), starts, None)
+        seconds.append(engine.hidden.copy())
+    assert seconds[0]["key"] == seconds[1]["key"]
+    assert seconds[0]["key"] != first["key"]
+    assert seconds[0]["damage_k"] == seconds[1]["damage_k"] != first["damage_k"]
+
+
+def test_only_the_masked_fights_begin_anew(moveset):
+    engine, starts = started(moveset, range(3))
+    for action in actions_of(0, 20):
+        engine.step(np.full(3, ACTION_CONTROLS[action]))
+    before = engine.fights.copy()
+    engine.reset(np.array([False, True, False]), starts, None)
+    assert engine.fights["step"].tolist() == [20, 0, 20]
+    assert_same(engine.fights[[0, 2]], before[[0, 2]])
+
+
+# ---------------------------------------------------------------- snapshots
+
+
+@SETTINGS
+def test_a_snapshot_continues_identically(moveset, same_bits, settings):
+    engine, _ = started(moveset, range(5), **settings)
+    plan = np.random.default_rng(1).integers(0, 20, (120, 5))
+    for actions in plan[:40]:
+        engine.step(ACTION_CONTROLS[actions])
+    kept = engine.snapshot()
+    for actions in plan[40:]:
+        engine.step(ACTION_CONTROLS[actions])
+    first = engine.snapshot()
+    engine.restore(kept)
+    for actions in plan[40:]:
+        engine.step(ACTION_CONTROLS[actions])
+    assert same_bits(engine.snapshot(), first)
+
+
+def test_a_snapshot_goes_on_in_another_engine(moveset, same_bits):
+    engine, _ = started(moveset, [3])
+    for action in actions_of(3, 30):
+        engine.step(ACTION_CONTROLS[[action]])
+    other, _ = started(moveset, [99])
+    other.restore(engine.snapshot())
+    for action in actions_of(4, 30):
+        for each in (engine, other):
+            each.step(ACTION_CONTROLS[[action]])
+    assert same_bits(engine.snapshot(), other.snapshot())
+
+
+def test_a_snapshot_is_not_touched_by_later_steps(moveset, same_bits):
+    engine, _ = started(moveset, [3])
+    kept = engine.snapshot()
+    again = Snapshot(kept.kind, kept.fights.copy(), kept.hidden.copy())
+    engine.step(ACTION_CONTROLS[[0]])
+    assert same_bits(kept, again)
+
+
+def test_foreign_snapshots_are_refused(moveset):
+    engine, _ = started(moveset, [3])
+    kept = engine.snapshot()
+    with pytest.raises(StartError, match=r"kind 'game-1', this simulator takes 'sim-"):
+        engine.restore(Snapshot("game-1", kept.fights, kept.hidden))
+    pair, _ = started(moveset, [3, 4])
+    with pytest.raises(StartError, match="snapshot holds 1 fights, this engine 2"):
+        pair.restore(kept)
+    with pytest.raises(StartError, match="snapshot"):
+        engine.restore(Snapshot(KIND, kept.fights, np.zeros(1)))
+
+
+# ---------------------------------------------------------------- randomisation
+
+
+def test_randomisation_draws_within_its_bounds(moveset):
+    engine, _ = started(moveset, range(500), randomize=1.0)
+    bounds, hidden = moveset.boss.randomize, engine.hidden
+    for field, bound in (
+        ("boss_clock", bounds.timing), ("reach_k", bounds.reach), ("damage_k", bounds.damage), ("speed_k", bounds.speed),
+    ):  # fmt: skip
+        assert np.abs(hidden[field] - 1.0).max() <= bound
+        assert np.ptp(hidden[field]) > 1.8 * bound
+    assert hidden["drop"].max() <= bounds.dropped_inputs
+    assert set(hidden["delay"].tolist()) == set(range(int(bounds.input_delay_ticks) + 1))
+
+
+def test_without_randomisation_every_fight_is_plain(moveset):
+    engine, _ = started(moveset, range(5))
+    for field in ("boss_clock", "reach_k", "damage_k", "speed_k"):
+        assert set(engine.hidden[field].tolist()) == {1.0}
+    for field in ("drop", "delay", "noise_m", "noise_rad", "noise_s", "shift_s"):
+        assert set(engine.hidden[field].tolist()) == {0.0}
+
+
+def test_half_the_strength_is_half_the_deviation(moveset):
+    full, half = started(moveset, range(50), randomize=1.0)[0], started(moveset, range(50), randomize=0.5)[0]
+    assert half.hidden["damage_k"] - 1.0 == pytest.approx((full.hidden["damage_k"] - 1.0) / 2)
+
+
+def test_noise_blurs_what_is_shown_and_not_what_is(moveset):
+    engine, _ = started(moveset, range(200), randomize=1.0)
+    shown = engine.fights["player_pose"][:, 0] - engine.hidden["px"]
+    assert 0.8 * 0.05 < np.abs(shown).max() <= 0.05 + 1e-4
+    assert abs(shown.mean()) < 0.02
+
+
+# ---------------------------------------------------------------- skipping
+
+
+def test_skipping_goes_on_until_there_is_a_choice(moveset):
+    engine, starts = started(moveset, range(16))
+    generator = np.random.default_rng(2)
+    skipped = 0
+    for _ in range(150):
+        over = engine.fights["outcome"] != Outcome.RUNNING
+        if over.any():
+            engine.reset(over, starts, None)
+        before = engine.fights["step"].copy()
+        engine.step(ACTION_CONTROLS[generator.integers(0, 20, 16)], skip=True)
+        running = engine.fights["outcome"] == Outcome.RUNNING
+        assert engine.fights["action_mask"][running, :NOTHING].any(axis=1).all()
+        skipped += int((engine.fights["step"] - before > 1).sum())
+    assert skipped > 200
+
+
+def test_skipping_adds_up_what_happened(moveset):
+    """The same presses step by step give the same place, and damage that adds up to the same."""
+    generator = np.random.default_rng(6)
+    quick, starts = started(moveset, [21])
+    slow, _ = started(moveset, [21])
+    for _ in range(60):
+        action = generator.integers(0, 20)
+        quick.step(ACTION_CONTROLS[[action]], skip=True)
+        dealt, taken = 0.0, 0.0
+        while slow.fights["step"][0] < quick.fights["step"][0]:
+            slow.step(ACTION_CONTROLS[[action]])
+            dealt, taken = dealt + slow.fights["damage_dealt"][0], taken + slow.fights["damage_taken"][0]
+            action = NOTHING
+        assert (quick.fights["damage_dealt"][0], quick.fights["damage_taken"][0]) == (dealt, taken)
+        assert quick.fights["player_pose"].tolist() == slow.fights["player_pose"].tolist()
+        assert quick.fights["outcome"] == slow.fights["outcome"]
+        if quick.fights["outcome"][0] != Outcome.RUNNING:
+            for engine in (quick, slow):
+                engine.reset(np.ones(1, np.bool_), starts, None)
+
+
+# ---------------------------------------------------------------- starts
+
+
+def test_the_standard_start(moveset):
+    engine = SimEngine(moveset, 1)
+    engine.reset(np.ones(1, np.bool_), standard_starts(1), np.array([1], np.uint64))
+    fight = engine.fights[0]
+    assert fight["player_pose"][[0, 1, 3]] == pytest.approx((132.176, 575.064, -2.768), abs=1e-3)
+    assert fight["boss_pose"][[0, 1, 3]] == pytest.approx((141.3, 591.9, 0.6), abs=1e-3)
+    assert (fight["player_hp"][0], fight["player_sp"][0], fight["boss_hp"][0]) == (454.0, 95.0, 1037.0)
+    assert (fight["phase"], fight["outcome"], fight["step"], fight["lock_on"]) == (1, Outcome.RUNNING, 0, 1)
+    assert fight["action_mask"].all()
+
+
+def test_random_poses_come_from_the_arenas_list(moveset):
+    engine, _ = started(moveset, range(400))
+    listed = {tuple(np.float32(pose[:2]).tolist()) for pose in moveset.arena.player_starts}
+    drawn = [tuple(row) for row in engine.fights["player_pose"][:, :2].tolist()]
+    assert set(drawn) == listed
+    # 400 draws of 11: each within five standard deviations of 36.
+    assert all(8 < drawn.count(place) < 65 for place in listed)
+
+
+def test_a_start_in_the_middle_of_a_fight(moveset):
+    engine = SimEngine(moveset, 1)
+    starts = standard_starts(1)
+    starts["phase"], starts["player_hp"], starts["player_sp"], starts["boss_hp"] = 2, 100.0, -5.0, 300.0
+    engine.reset(np.ones(1, np.bool_), starts, np.array([1], np.uint64))
+    fight = engine.fights[0]
+    assert (fight["phase"], fight["player_hp"][0], fight["player_sp"][0], fight["boss_hp"][0]) == (2, 100, -5, 300)
+    assert fight["action_mask"].tolist() == [1] * 8 + [0] * 11 + [1]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("phase", 3, "start has phase = 3; give 0 to 2"),
+        ("player_hp", 0.0, "start has player_hp = 0; give 1 to 454"),
+        ("player_hp", 455.0, "start has player_hp = 455"),
+        ("player_sp", -61.0, "start has player_sp = -61; give -60 to 95"),
+        ("boss_hp", math.inf, "start has boss_hp = inf; give 1 to 1037"),
+        ("player_pose", (100.0, 590.0, 0.0), r"start has player_pose = \[100.0, 590.0, 0.0\]; give x, y inside"),
+        ("boss_pose", (140.0, 590.0, 4.0), "a heading within -pi to pi"),
+        ("player_pose", (math.inf, 590.0, 0.0), "start has player_pose"),
+        ("player_pose", (140.0, math.nan, 0.0), "start has player_pose"),
+        ("player_pose", (math.nan, 590.0, 0.0), "start has player_pose"),
+        ("boss_pose", (140.0, 590.0, math.nan), "start has boss_pose"),
+    ],
+)
+def test_impossible_starts_are_refused(moveset, key, value, message):
+    starts = standard_starts(2)
+    starts[key][1] = value
+    with pytest.raises(StartError, match=message):
+        SimEngine(moveset, 2).check_starts(starts)
+
+
+def test_possible_starts_pass(moveset):
+    starts = standard_starts(3)
+    starts["boss_hp"][0], starts["player_sp"][1], starts["player_pose"][2] = 1.0, -60.0, (140.0, 590.0, math.pi)
+    SimEngine(moveset, 3).check_starts(starts)
+
+
+# ---------------------------------------------------------------- misuse
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n": 0}, "number of fights 0 is not possible"),
+        ({"phase": 3}, "phase 3 is not there; Iudex Gundyr has phases 1 to 2"),
+        ({"phase": 0}, "phase 0 is not there"),
+        ({"randomize": 1.5}, "randomize 1.5 is out of range; give 0.0 to 1.0"),
+        ({"randomize": math.nan}, "randomize nan is out of range"),
+        ({"threads": 0}, "threads 0 is not possible"),
+    ],
+)
+def test_impossible_engines_are_refused(moveset, settings, message):
+    with pytest.raises(MisuseError, match=message):
+        SimEngine(moveset, **settings)
+
+
+def test_arrays_of_the_wrong_kind_are_refused(moveset):
+    engine, _ = started(moveset, [1, 2])
+    with pytest.raises(MisuseError, match=r"controls are .*; give .*CONTROL"):
+        engine.step(np.zeros(3, CONTROL))
+    with pytest.raises(MisuseError, match=r"controls are .*; give .*CONTROL"):
+        engine.step(np.zeros(2, np.int64))
+    with pytest.raises(MisuseError, match=r"starts are .*; give .*START"):
+        engine.reset(np.ones(2, np.bool_), np.zeros(1, START), None)
+
+
+def test_a_fresh_engine_is_over_until_it_is_reset(moveset):
+    engine = SimEngine(moveset, 2)
+    assert (engine.fights["outcome"] != Outcome.RUNNING).all()
+    engine.step(np.zeros(2, CONTROL))
+    assert engine.fights["step"].tolist() == [0, 0]
+
+
+def test_closing_twice_is_harmless(moveset):
+    engine, _ = started(moveset, [1, 2], threads=2)
+    engine.step(np.zeros(2, CONTROL))
+    engine.close()
+    engine.close()
+    engine.step(np.zeros(2, CONTROL))
+    assert engine.fights["step"].tolist() == [2, 2]
+
+
+# ---------------------------------------------------------------- the record
+
+
+def test_a_copy_of_the_record_is_independent(moveset):
+    engine, _ = started(moveset, [1])
+    copy = copied(engine.fights)
+    assert_same(copy, engine.fights)
+    engine.step(np.zeros(1, CONTROL))
+    assert (copy["step"][0], engine.fights["step"][0]) == (0, 1)
+
+
+def test_observation_and_mask_are_views(moveset):
+    engine, _ = started(moveset, [1])
+    observation = observation_of(engine.fights)
+    mask = action_mask_of(engine.fights)
+    assert mask.dtype == np.bool_
+    engine.step(ACTION_CONTROLS[[8]])
+    assert observation["player_animation"][0] == 21
+    assert mask.tolist() == [[False] * 19 + [True]]
