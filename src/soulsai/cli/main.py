@@ -11,7 +11,6 @@ except ModuleNotFoundError:
     sys.exit("souls: the command line is not installed; run: pip install 'soulsgym[cli]'")
 
 from soulsai.cli.bench import bench
-
 from soulsai.cli.fidelity import fidelity
 
 app = typer.Typer(name="souls", no_args_is_help=True, pretty_exceptions_enable=False)

@@ -72,16 +72,17 @@ class FightBatch:
         if seeds is None and not self._seeded:
             drawn = (generator or np.random.default_rng()).integers(SEEDS, size=len(self))
             seeds = drawn.astype(np.uint64)
-        self._seeded = True
         snapshot = start.pop("snapshot", None)
-        starts = given_starts(len(self), start) if start else self._starts
-        if start and "player_pose" not in start:
-            starts["random_pose"] = self.settings.random_player_pose
-        if start:
-            self.engine.check_starts(starts[mask])
-        self.engine.reset(mask, starts, seeds)
         if snapshot is not None:
             self._restore(snapshot, mask, start)
+        else:
+            starts = given_starts(len(self), start) if start else self._starts
+            if start and "player_pose" not in start:
+                starts["random_pose"] = self.settings.random_player_pose
+            if start:
+                self.engine.check_starts(starts[mask])
+            self.engine.reset(mask, starts, seeds)
+        self._seeded = True
         self.reward.begin(self.engine.fights)
 
     def step(self, actions: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -124,10 +125,7 @@ class FightBatch:
 
     @staticmethod
     def _start_of(options: Mapping[str, Any] | None) -> dict[str, Any]:
-        for key in options or {}:
-            if key not in OPTIONS:
-                raise MisuseError(f"option {key!r} is not known{suggestion(key, OPTIONS)}")
-        start = (options or {}).get("start")
+        start = checked_options(options).get("start")
         if start is None:
             return {}
         if isinstance(start, Snapshot):
@@ -135,3 +133,20 @@ class FightBatch:
         if not isinstance(start, Mapping):
             raise StartError(f"start is a {type(start).__name__}; give a dict or a snapshot")
         return dict(start)
+
+
+def checked_options(options: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The options of a reset, all of them known."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise MisuseError(f"options is a {type(options).__name__}; give a dict")
+    for key in options:
+        if key not in OPTIONS:
+            raise MisuseError(f"option {key!r} is not known{suggestion(str(key), OPTIONS)}")
+    return options
+
+
+def seed_number(seed: int) -> np.uint64:
+    """A seed as the engine takes it; its lowest 64 bits."""
+    return np.uint64(seed & (2**64 - 1))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, SupportsInt
+import operator
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import gymnasium
 import numpy as np
@@ -11,7 +12,7 @@ from gymnasium import spaces
 
 from soulsgym.controls import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import Snapshot
-from soulsgym.envs.fights import FightBatch, FightSettings
+from soulsgym.envs.fights import FightBatch, FightSettings, seed_number
 from soulsgym.envs.spaces import observation_space
 from soulsgym.errors import MisuseError, ResetNeeded
 from soulsgym.state import NUM_ACTIONS, Fights, Outcome, action_mask_of, observation_of
@@ -57,20 +58,23 @@ class FightEnv(gymnasium.Env[Observation, np.int64]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Begin a fight; `options={"start": {...}}` begins it in the middle, or from a snapshot."""
         super().reset(seed=seed)
-        seeds = None if seed is None else np.array([seed], np.uint64)
+        seeds = None if seed is None else np.array([seed_number(seed)])
         self._batch.begin(self._all, seeds=seeds, generator=self.np_random, options=options)
-        self._ready = True
         self._last_action = NOTHING
         record = self._batch.record()
+        self._ready = bool(record["outcome"][0] == RUNNING)  # a snapshot may hold a fight that is over
         if self.render_mode == "human":
             self.render()
         return self._observation(record), {"action_mask": action_mask_of(record)[0]}
 
-    def step(self, action: SupportsInt) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: SupportsIndex) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Play 0.1 s of the game."""
         if not self._ready:
             raise ResetNeeded("the fight is over or has not begun; call reset()")
-        number = int(action)
+        try:
+            number = operator.index(action)
+        except TypeError:
+            raise MisuseError(f"action {action!r} is not a whole number; give 0 to {NUM_ACTIONS - 1}") from None
         if not 0 <= number < NUM_ACTIONS:
             raise MisuseError(f"action {action!r} is out of range; give 0 to {NUM_ACTIONS - 1}")
         self._last_action = number

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from soulsgym.engine import Snapshot
-from soulsgym.envs.fights import FightBatch, FightSettings
+from soulsgym.envs.fights import FightBatch, FightSettings, checked_options, seed_number
 from soulsgym.envs.spaces import observation_space
 from soulsgym.errors import MisuseError, ResetNeeded
 from soulsgym.sim.engine import SimEngine
@@ -47,10 +47,12 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
     ) -> None:
         if render_mode not in (None, "rgb_array"):
             raise MisuseError(f"render_mode {render_mode!r} is not possible for many fights; give 'rgb_array'")
+        if max_episode_steps is not None and max_episode_steps < 1:
+            raise MisuseError(f"max_episode_steps {max_episode_steps} is not possible; give 1 or more")
         self._batch = FightBatch(settings, num_envs, threads=threads)
         self.moveset = self._batch.moveset
         self.num_envs = num_envs
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": ["rgb_array"], "render_fps": 10}
         self.render_mode = render_mode
         self.single_observation_space = observation_space(self.moveset)
@@ -81,11 +83,13 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         """Begin all fights, or those of `options["reset_mask"]`; `options["start"]` says how."""
         super().reset(seed=seed if isinstance(seed, int) else None)
         mask = self._reset_mask(options)
+        if not self._ready and not mask.all():
+            raise ResetNeeded("reset_mask leaves out fights that have not begun; reset all of them first")
         self._batch.begin(mask, seeds=self._seeds(seed), generator=self.np_random, options=options)
         self._ready = True
         self._steps[mask] = 0
-        self._over[mask] = False
         record = self._batch.record()
+        self._over[mask] = record["outcome"][mask] != RUNNING  # a snapshot may hold fights that are over
         return observation_of(record), self._infos(record, None)
 
     def step(self, actions: npt.NDArray[Any]) -> StepResult:
@@ -113,7 +117,7 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
             if self.autoreset_mode is AutoresetMode.SAME_STEP:
                 record, infos = self._same_step(record, infos, ended)
             else:
-                self._over = ended
+                self._over = ended.copy()  # the caller has the other one
         elif was_over is not None:
             self._over = ended
         return observation_of(record), rewards, terminated, truncated, infos
@@ -180,7 +184,7 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         return chosen
 
     def _reset_mask(self, options: dict[str, Any] | None) -> Flags:
-        given = (options or {}).get("reset_mask")
+        given = checked_options(options).get("reset_mask")
         if given is None:
             return self._all
         mask = np.asarray(given)
@@ -192,7 +196,15 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         if seed is None:
             return None
         if isinstance(seed, (int, np.integer)):
-            return np.arange(seed, seed + self.num_envs, dtype=np.uint64)
+            return seed_number(int(seed)) + np.arange(self.num_envs, dtype=np.uint64)
         if len(seed) != self.num_envs or any(one is None for one in seed):
             raise MisuseError(f"seed is a list of {len(seed)}; give one number for each of {self.num_envs} fights")
-        return np.array(seed, np.uint64)
+        return np.array([seed_number(int(one)) for one in seed if one is not None])
+
+
+def _autoreset_mode(given: AutoresetMode | str) -> AutoresetMode:
+    try:
+        return AutoresetMode(given)
+    except ValueError:
+        known = ", ".join(repr(mode.value) for mode in AutoresetMode)
+        raise MisuseError(f"autoreset_mode {given!r} is not known; give one of {known}") from None

@@ -26,6 +26,7 @@ TURN = "turn"
 HALF_TURN_DEG, FULL_CIRCLE_DEG = 180.0, 360.0
 LONGEST_S = 60.0
 """The longest move; each is sampled tick by tick."""
+LARGEST_BODY_M = 10.0
 FASTEST_TURN_DEG_PER_S = 3600.0
 """One radian a tick, about as far as the simulator's turning is exact."""
 
@@ -209,7 +210,7 @@ def parse_boss(file: Path, content: dict[str, object], animations: tuple[str, ..
         "hp": body.number("hp", low=1.0),
         "poise": body.number("poise", low=1.0),
         "poise_recovery_s": body.number("poise_recovery_s", low=0.1),
-        "radius_m": body.number("radius_m", low=0.0),
+        "radius_m": body.number("radius_m", low=0.0, high=LARGEST_BODY_M),
         "turn_deg_per_s": body.number("turn_deg_per_s", low=0.0, high=FASTEST_TURN_DEG_PER_S),
         "turn_animation_beyond_deg": body.number("turn_animation_beyond_deg", low=0.0, high=180.0),
         "turn_around_beyond_deg": body.number("turn_around_beyond_deg", low=0.0, high=180.0),
@@ -237,10 +238,8 @@ def _randomize(table: Table, sources: dict[str, str]) -> Randomize:
     }
     chance = table.number("dropped_inputs", low=0.0, high=1.0)
     delay = table.number("input_delay_ticks", low=0.0, high=30.0)
-    noises = {
-        key: table.number(key, low=0.0)
-        for key in ("hit_shift_s", "position_noise_m", "heading_noise_rad", "duration_noise_s")
-    }
+    noised = ("hit_shift_s", "position_noise_m", "heading_noise_rad", "duration_noise_s")
+    noises = {key: table.number(key, low=0.0, high=1.0) for key in noised}
     _note(sources, table)
     return Randomize(**shares, dropped_inputs=chance, input_delay_ticks=delay, **noises)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from soulsgym.movesets.boss import LONGEST_S, Motion, parse_motion
+from soulsgym.movesets.boss import LARGEST_BODY_M, LONGEST_S, Motion, parse_motion
 from soulsgym.movesets.reader import Table, suggestion
 
 PLAYER_KINDS = ("attack", "parry", "riposte", "roll", "reaction", "grabbed")
@@ -223,8 +223,8 @@ def parse_player(file: Path, content: dict[str, object], animations: tuple[str, 
         "sp_per_s": body.number("sp_per_s", low=0.0),
         "sp_delay_ticks": body.number("sp_delay_ticks", low=0.0),
         "input_delay_ticks": body.number("input_delay_ticks", low=0.0, high=5.0),
-        "least_distance_m": body.number("least_distance_m", low=0.0),
-        "radius_m": body.number("radius_m", low=0.0),
+        "least_distance_m": body.number("least_distance_m", low=0.0, high=LARGEST_BODY_M),
+        "radius_m": body.number("radius_m", low=0.0, high=LARGEST_BODY_M),
     }
     walk, camera = _walk(table.table("walk"), sources), _camera(table.table("camera"), sources)
     roll = _roll(table.table("roll"), animations, sources)

@@ -143,7 +143,7 @@ def recorded_hits(episode: Episode, tick_s: float) -> list[RecordedHit]:
         # A reaction that fills its whole first step begins with it, and its damage shows one observation before.
         step = i if lost[i] > 0.0 or shown_s[i] < step_s - 1.5 * tick_s else i - 1
         spent.add(step)
-        hits.append(_hit(episode, i, shown_s[i], shown_s[i], float(lost[step]), tick_s))
+        hits.append(_hit(episode, i, float(shown_s[i]), float(shown_s[i]), float(lost[step]), tick_s))
     for i in np.flatnonzero(lost > 0.0).tolist():
         if i not in spent:
             hits.append(_hit(episode, i, step_s, 0.0, float(lost[i]), tick_s))
@@ -165,7 +165,9 @@ def _move_time_s(episode: Episode, i: int, move: int, ago_s: float, step_s: floa
         for stay in episode.script.stays:
             if stay.move == move and stay.first <= index <= stay.last and shown_s[index] + since_s >= stay.lead_s:
                 return float(shown_s[index] + since_s - stay.lead_s)
-    return math.nan
+    began_at = episode.script.entries["tick"][episode.script.entries["move"] == move]
+    tick = TICKS_PER_STEP * (i - ago_s / step_s)
+    return float(tick - began_at[began_at <= tick].max(initial=0)) * step_s / TICKS_PER_STEP
 
 
 def _hit_metric(episodes: list[Episode], replay: Replay) -> Metric:

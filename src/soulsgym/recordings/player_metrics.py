@@ -106,8 +106,8 @@ def _state_metrics(episodes: list[Episode]) -> list[Metric]:
                 float(np.median(stamina)),
             )
             details["M5"][f"equal@{ahead}"], details["M6"][f"equal@{ahead}"] = (
-                100.0 * masks.mean(),
-                100.0 * labels.mean(),
+                100.0 * float(masks.mean()),
+                100.0 * float(labels.mean()),
             )
     return [Metric(_GOAL[key], mean_of(values[key]), len(values[key]), details[key]) for key in ("M4", "M5", "M6")]
 

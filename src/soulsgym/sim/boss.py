@@ -183,6 +183,8 @@ def _carry_on(f, c, T, r):
 def _lead(f, c, T, r):
     """Recovering from an attack: the next one is already chosen, and shown, before this one is over."""
     f.decided = 1
+    # The chain that is chosen now begins with the next attack: this one links to nothing any more.
+    f.linked = 1
     _strafe_or_decide(f, c, T, r)
     if f.goal == APPROACH and _within_approach(f, T, r):
         f.goal = ATTACKING

@@ -6,7 +6,16 @@ import math
 
 from soulsgym.movesets.boss import HIT_SHAPES
 from soulsgym.movesets.player import PLAYER_KINDS
-from soulsgym.sim.boss import EXECUTED, NO_ACT, OPEN, PARRIED, TRANSFORM, bearing_of_player, boss_heading, start_boss_move
+from soulsgym.sim.boss import (
+    EXECUTED,
+    NO_ACT,
+    OPEN,
+    PARRIED,
+    TRANSFORM,
+    bearing_of_player,
+    boss_heading,
+    start_boss_move,
+)
 from soulsgym.sim.compiling import njit
 from soulsgym.sim.geometry import HALF_PI, PI, ground_z, heading_to, nearest_edge, wrap
 from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE

@@ -95,7 +95,8 @@ def player_tick(f, g, c, T, key, button, cam, at, tick):
             start_boss_move(f, c, T, c.b_executed)
         else:
             press(f, c, moves, T.curves, button, key, cam)
-    walk_key = key if button == NONE and tick >= at else -1
+    # The key takes its time to start a walk, not to keep one up.
+    walk_key = key if button == NONE and (tick >= at or f.held_steps > 1) else -1
     if f.pmove >= 0 and moves[f.pmove].kind == GRABBED:
         held_tick(f, g, c, T)
     motion_tick(f, c, moves, T.curves, walk_key, cam)

@@ -19,7 +19,13 @@ def corners(*places, to_next="wall"):
         ("low_m", [110.0, 540.0, -50.0], "low_m", [110.0, 540.0, -50.0], "must lie below high_m"),
         ("low_m", [130.0, 540.0, -73.0], "edge.corners", None, "lies outside low_m and high_m"),
         ("player_start", [100.0, 575.0, 0.0], "player_start", [100.0, 575.0, 0.0], "lies outside the arena's corners"),
-        ("player_start", [140.0, 590.0, 4.0], "player_start", [140.0, 590.0, 4.0], "must have a heading from -pi to pi"),
+        (
+            "player_start",
+            [140.0, 590.0, 4.0],
+            "player_start",
+            [140.0, 590.0, 4.0],
+            "must have a heading from -pi to pi",
+        ),
         ("boss_start", [140.0, 700.0, 0.0], "boss_start", [140.0, 700.0, 0.0], "lies outside the arena's corners"),
         ("boss_start", [140.0, 590.0, 0.0, 0.0], "boss_start", [140.0, 590.0, 0.0, 0.0], "must be a list of 3 numbers"),
         ("player_starts", [[140.0, 590.0]], "player_starts", [140.0, 590.0], "must be three numbers"),
@@ -33,9 +39,15 @@ def corners(*places, to_next="wall"):
         ("edge.corners.0.to_next", "clif", "edge.corners[0].to_next", "clif", "is not known, did you mean 'cliff'?"),
         ("edge.corners.0.at", [0.0, 0.0], "edge.corners[0].at", [0.0, 0.0], "is not a known key, did you mean 'at_m'?"),
         ("edge.width_m", 3.0, "edge.width_m", 3.0, "is not a known key"),
-        ("edge.source", {"*": "guess", "corner": "derived"}, "edge.source.corner", "derived", "names no key here, did you mean 'corners'?"),
+        (
+            "edge.source",
+            {"*": "guess", "corner": "derived"},
+            "edge.source.corner",
+            "derived",
+            "names no key here, did you mean 'corners'?",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_value(data, key, value, at, bad, reason):
     data.set(ARENAS, f"{HERE}.{key}", value)
     error = data.refusal()

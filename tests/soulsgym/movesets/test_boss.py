@@ -116,7 +116,7 @@ def test_missing_key(data, key, given):
         ("phase.1.first_approach_s", [6.0, 4.0], "must not begin above its end"),
         ("phase.1.strafe.near_s", [3.0, 2.0], "must not begin above its end"),
     ],
-)  # fmt: skip
+)
 def test_bad_value(data, key, value, reason):
     error = _refused(data, key, value)
     assert error.key == key
@@ -139,14 +139,44 @@ def test_bad_value(data, key, value, reason):
         ("move.leap.motion.chase_share", [0.5, 1.0], "move.leap.motion.chase_share", 1.0, "at least 0 and below 1"),
         ("move.leap.motion.chase_share", [-0.1], "move.leap.motion.chase_share", -0.1, "at least 0 and below 1"),
         ("move.chop.hit.chop.arc_deg", [-200.0, 65.0], "move.chop.hit.chop.arc_deg", -200.0, "must be at least -180"),
-        ("phase.1.source", {"*": "guess", "first_m": "public"}, "phase.1.source.first_m", "public", "names no key here"),
-        ("move.grab.grab_move", "thow", "move.grab.grab_move", "thow", "is no move of kind 'attack', did you mean 'throw'?"),
+        (
+            "phase.1.source",
+            {"*": "guess", "first_m": "public"},
+            "phase.1.source.first_m",
+            "public",
+            "names no key here",
+        ),
+        (
+            "move.grab.grab_move",
+            "thow",
+            "move.grab.grab_move",
+            "thow",
+            "is no move of kind 'attack', did you mean 'throw'?",
+        ),
         ("move.grab.grab_move", "walk", "move.grab.grab_move", "walk", "is no move of kind 'attack'"),
         ("move.idle.kind", "walk", "move.idle.kind", "walk", "must be 'idle' for this move"),
         ("move.stagger.kind", "attack", "move.stagger.kind", "attack", "must be 'open' for this move"),
-        ("phase.1.rule.0.weights", {"thurst": 1.0}, "phase.1.rule[0].weights.thurst", "thurst", "is no act of this phase, did you mean 'thrust'?"),
-        ("phase.1.rule.0.weights", {"beast_claw": 1.0}, "phase.1.rule[0].weights.beast_claw", "beast_claw", "is no act of this phase"),
-        ("phase.1.rule.0.weights", {"turn": 0.0}, "phase.1.rule[0].weights", {"turn": 0.0}, "must hold at least one weight above 0"),
+        (
+            "phase.1.rule.0.weights",
+            {"thurst": 1.0},
+            "phase.1.rule[0].weights.thurst",
+            "thurst",
+            "is no act of this phase, did you mean 'thrust'?",
+        ),
+        (
+            "phase.1.rule.0.weights",
+            {"beast_claw": 1.0},
+            "phase.1.rule[0].weights.beast_claw",
+            "beast_claw",
+            "is no act of this phase",
+        ),
+        (
+            "phase.1.rule.0.weights",
+            {"turn": 0.0},
+            "phase.1.rule[0].weights",
+            {"turn": 0.0},
+            "must hold at least one weight above 0",
+        ),
         ("phase.1.rule.0.weights", {"turn": -1.0}, "phase.1.rule[0].weights.turn", -1.0, "must be at least 0"),
         ("phase.1.rule.0.beyond_deg", 190.0, "phase.1.rule[0].beyond_deg", 190.0, "must be at most 180"),
         ("phase.1.rule.1.bearing_deg", [-190.0, 0.0], "phase.1.rule[1].bearing_deg", -190.0, "must be at least -180"),
@@ -155,9 +185,15 @@ def test_bad_value(data, key, value, reason):
         ("phase.1.act.transform", {}, "phase.1.act.transform", "transform", "is no move of kind 'attack'"),
         (f"{THRUST}.chains.0.weight", -1.0, f"{THRUST}.chains[0].weight", -1.0, "must be at least 0"),
         (f"{THRUST}.chains", [{"weight": 0.0}], f"{THRUST}.chains", [0.0], "must hold at least one weight above 0"),
-        (f"{THRUST}.chains.0.links.0.within_m", "near", f"{THRUST}.chains[0].links[0].within_m", "near", "must be a finite number"),
+        (
+            f"{THRUST}.chains.0.links.0.within_m",
+            "near",
+            f"{THRUST}.chains[0].links[0].within_m",
+            "near",
+            "must be a finite number",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_value_in_its_surroundings(data, key, value, at, bad, reason):
     error = _refused(data, key, value)
     assert (error.key, error.value) == (at, bad)

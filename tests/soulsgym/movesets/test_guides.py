@@ -12,6 +12,7 @@ from soulsgym.engine import standard_starts
 from soulsgym.errors import SoulsError
 from soulsgym.movesets import load_moveset, variants
 from soulsgym.movesets.moveset import DATA
+from soulsgym.movesets.reader import Table
 from soulsgym.sim.engine import SimEngine
 from soulsgym.state import Outcome
 
@@ -72,14 +73,26 @@ def test_variant_of_the_guide(followed):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"Attack3000"\nlink', '"Attack300"\nlink', "move.cut.animation = 'Attack300': is not known, did you mean 'Attack3000'?"),
+        (
+            '"Attack3000"\nlink',
+            '"Atack3000"\nlink',
+            "move.cut.animation = 'Atack3000': is not known, did you mean 'Attack3000'?",
+        ),
         ("[move.stagger]", "[move.staggered]", "move.stagger = None: is missing; every boss needs it"),
         ('kind = "idle"\n', "", "move.idle.kind = 'attack': must be 'idle' for this move"),
-        ("link_s = 1.3\n", "", "phase.1.act.cut.chains[1].links[0].move = 'thrust': cannot follow 'cut', which has no link_s"),
-        ("to_s = 1.1\nshape", "to_s = 3.0\nshape", "move.cut.hit.blade.to_s = 3.0: lies past the end of the move at 2.6"),
-        ("cut = 60.0", "slash = 60.0", "phase.1.rule[1].weights.slash = 'slash': is no act of this phase, "),
+        (
+            "link_s = 1.3\n",
+            "",
+            "phase.1.act.cut.chains[1].links[0].move = 'thrust': cannot follow 'cut', which has no link_s",
+        ),
+        (
+            "to_s = 1.1\nshape",
+            "to_s = 3.0\nshape",
+            "move.cut.hit.blade.to_s = 3.0: lies past the end of the move at 2.6",
+        ),
+        ("cut = 60.0", "slash = 60.0", "phase.1.rule[1].weights.slash = 'slash': is no act of this phase"),
     ],
-)  # fmt: skip
+)
 def test_common_errors_read_as_the_guide_says(followed, old, new, message):
     file = followed / "movesets" / "sentinel.toml"
     text = file.read_text(encoding="utf-8")
@@ -90,3 +103,58 @@ def test_common_errors_read_as_the_guide_says(followed, old, new, message):
     assert message in str(caught.value)
     told = re.sub(r"\[\d\]", "[N]", message)
     assert told in re.sub(r"\[\d\]", "[N]", GUIDE)
+
+
+def test_every_key_is_explained(tmp_path, monkeypatch):
+    explained = set(re.findall(r"`([^`\n]+)`", (DOCS / "data-format.md").read_text(encoding="utf-8")))
+    words = {word for text in explained for word in re.split(r"[.\s]", text)}
+    asked = set()
+
+    def noting(method):
+        def noted(table, key, *rest):
+            if not table.path.endswith(".weights"):
+                asked.add(key)
+            return method(table, key, *rest)
+
+        return noted
+
+    monkeypatch.setattr(Table, "has", noting(Table.has))
+    monkeypatch.setattr(Table, "_take", noting(Table._take))
+    fresh = tmp_path / "fresh"
+    shutil.copytree(DATA, fresh)
+    load_moveset("iudex", "hard", data=fresh)
+    assert len(asked) > 100
+    tables = {
+        "clock",
+        "body",
+        "opened",
+        "randomize",
+        "walk",
+        "camera",
+        "roll",
+        "flinch",
+        "fall",
+        "phase",
+        "rule",
+        "act",
+    }
+    assert asked - words - tables == set()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("move.swing.hit.sweep.reach_m", -1.0, "move.swing.hit.sweep.reach_m = -1.0: must be at least 0"),
+        ("body.pois", 3, "body.pois = 3: is not a known key, did you mean 'poise'?"),
+        ("move.swing.hit.sweep.to_s", 5.0, "move.swing.hit.sweep.to_s = 5.0: lies past the end of the move at 3.747"),
+        (
+            "phase.1.act.thrust.chains.0.links.0.move",
+            "swng",
+            "links[0].move = 'swng': is a follow-up that is no attack, did you mean 'swing'?",
+        ),
+    ],
+)
+def test_errors_read_as_the_description_says(data, key, value, message):
+    data.set("movesets/iudex.toml", key, value)
+    assert message in str(data.refusal())
+    assert message in (DOCS / "data-format.md").read_text(encoding="utf-8")

@@ -48,7 +48,13 @@ def test_missing_key(data, key, given):
         ("walk.turn_rad_per_s", 100.0, "walk.turn_rad_per_s", 100.0, "must be at most 60"),
         ("camera.view_z", -2.0, "camera.view_z", -2.0, "must be at least -1"),
         ("roll.animations", ["RollingMedium"], "roll.animations", ["RollingMedium"], "must be a list of 2 strings"),
-        ("roll.animations", ["Rolling", "RollingMedium"], "roll.animations", "Rolling", "is not known, did you mean 'RollingMedium'?"),
+        (
+            "roll.animations",
+            ["Rolling", "RollingMedium"],
+            "roll.animations",
+            "Rolling",
+            "is not known, did you mean 'RollingMedium'?",
+        ),
         ("roll.invulnerable_s", [0.4, 0.2], "roll.invulnerable_s", [0.4, 0.2], "must not begin above its end"),
         ("roll.forward_m", [0.5], "roll.forward_m", [0.5], "must be as long as the other directions of the roll"),
         ("roll.on_light", "light", "roll.on_light", "light", "is a follow-up that is no move, did you mean 'light_"),
@@ -56,7 +62,13 @@ def test_missing_key(data, key, given):
         (f"{LIGHT}.kind", "atack", f"{LIGHT}.kind", "atack", "is not known, did you mean 'attack'?"),
         (f"{LIGHT}.kind", "roll", f"{LIGHT}.kind", "roll", "must be 'attack' for this move"),
         (f"{LIGHT}.animation", "AttackLight", f"{LIGHT}.animation", "AttackLight", "is not known, did you mean"),
-        (f"{LIGHT}.on_light", "light_9", f"{LIGHT}.on_light", "light_9", "is a follow-up that is no move, did you mean 'light_"),
+        (
+            f"{LIGHT}.on_light",
+            "light_9",
+            f"{LIGHT}.on_light",
+            "light_9",
+            "is a follow-up that is no move, did you mean 'light_",
+        ),
         (f"{LIGHT}.on_end", 3, f"{LIGHT}.on_end", 3, "must be a string"),
         (f"{LIGHT}.end_s", 61.0, f"{LIGHT}.end_s", 61.0, "must be at most 60"),
         (f"{LIGHT}.turn_s", [0.1, 9.0], f"{LIGHT}.turn_s", [0.1, 9.0], "lies past the end of the move at "),
@@ -70,7 +82,7 @@ def test_missing_key(data, key, given):
         ("flinch.after_animation", "Idel", "flinch.after_animation", "Idel", "is not known, did you mean 'Idle'?"),
         ("fall.animations", ["FallStart"], "fall.animations", ["FallStart"], "must be a list of 2 strings"),
     ],
-)  # fmt: skip
+)
 def test_bad_value(data, key, value, at, bad, reason):
     data.set(PLAYER, key, value)
     error = data.refusal()
@@ -117,13 +129,31 @@ def test_table_without_a_source(data, key):
         ("player.animations", 3, "player.animations", 3, "must be a list of tables"),
         ("player.animations.0.roll_s", -1, "player.animations[0].roll_s", -1, "must be at least 0"),
         ("player.animations.0.name", 7, "player.animations[0].name", 7, "must be a string"),
-        ("player.animations.0.name", "Idle", "player.animations", "Idle", "is there twice; the position of a label is its id"),
-        ("player.animations.17.name", "Standing", "player.animations", None, "lacks 'Idle', which the rules of walking show"),
+        (
+            "player.animations.0.name",
+            "Idle",
+            "player.animations",
+            "Idle",
+            "is there twice; the position of a label is its id",
+        ),
+        (
+            "player.animations.17.name",
+            "Standing",
+            "player.animations",
+            None,
+            "lacks 'Idle', which the rules of walking show",
+        ),
         ("boss.iudex.animations", [], "boss.iudex.animations", [], "must be a list of one or more strings"),
-        ("boss.iudex.animations.1", "Attack3000", "boss.iudex.animations", "Attack3000", "is there twice; the position of a label is its id"),
+        (
+            "boss.iudex.animations.1",
+            "Attack3000",
+            "boss.iudex.animations",
+            "Attack3000",
+            "is there twice; the position of a label is its id",
+        ),
         ("boss.iudex.labels", [], "boss.iudex.labels", [], "is not a known key"),
     ],
-)  # fmt: skip
+)
 def test_bad_label_table(data, key, value, at, bad, reason):
     data.set(LABELS, key, value)
     error = data.refusal()

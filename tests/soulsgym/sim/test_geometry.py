@@ -72,9 +72,7 @@ def test_turned_is_a_turn_by_at_most_the_limit(limit, error):
     ):
         away = (target - angle + math.pi) % (2 * math.pi) - math.pi
         wanted = angle + max(-limit, min(limit, away))
-        sin_a, cos_a = turned(
-            math.sin(angle), math.cos(angle), -r * math.sin(target), -r * math.cos(target), r, limit
-        )
+        sin_a, cos_a = turned(math.sin(angle), math.cos(angle), -r * math.sin(target), -r * math.cos(target), r, limit)
         assert sin_a == pytest.approx(math.sin(wanted), abs=error)
         assert cos_a == pytest.approx(math.cos(wanted), abs=error)
 
@@ -110,10 +108,12 @@ def test_the_ground_is_the_measured_bowl(tables):
 
 
 def test_nearest_edge_measures_to_the_wall_and_is_negative_outside(tables, moveset):
-    # The western wall stands at x = 122.2 from y = 599 to y = 581.
-    west = [(corner.x_m, corner.y_m) for corner in moveset.arena.corners].index((122.2, 599.0))
-    assert nearest_edge(tables, 123.2, 590.0) == (west, pytest.approx(1.0))
-    assert nearest_edge(tables, 121.7, 590.0) == (west, pytest.approx(-0.5))
+    """The western wall stands straight, so that its distance is a difference of x."""
+    corners = moveset.arena.corners
+    west, wall_x = min(enumerate(corner.x_m for corner in corners), key=lambda found: found[1])
+    assert (corners[west].y_m, corners[west + 1].y_m, corners[west + 1].x_m) == (599.0, 581.0, wall_x)
+    assert nearest_edge(tables, wall_x + 1.0, 590.0) == (west, pytest.approx(1.0))
+    assert nearest_edge(tables, wall_x - 0.5, 590.0) == (west, pytest.approx(-0.5))
 
 
 def test_every_edge_counts_inwards(tables, moveset):

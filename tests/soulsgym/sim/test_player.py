@@ -8,7 +8,6 @@ import pytest
 from soulsgym.controls import ACTION_CONTROLS, CONTROL, NOTHING, Button
 from soulsgym.engine import standard_starts
 from soulsgym.sim.engine import SimEngine
-from soulsgym.state import FIGHT
 
 FORWARD, RIGHT, BACK, LEFT = 0, 2, 4, 6
 ROLL_FORWARD, ROLL_RIGHT, ROLL_BACK, ROLL_LEFT = 8, 10, 12, 14
@@ -362,7 +361,11 @@ def assert_mask_follows_the_table(fight, animations):
     times = animations[fight["player_animation"]]
     stopped = fight["outcome"] != 0 or fight["player_animation"] in (FALL_START, FALL_LOOP)
     tired = fight["player_sp"][0] <= 0
-    for first, last, from_s, closed in ((0, 8, times.move_s, False), (8, 16, times.roll_s, tired), (16, 19, times.attack_s, tired)):
+    for first, last, from_s, closed in (
+        (0, 8, times.move_s, False),
+        (8, 16, times.roll_s, tired),
+        (16, 19, times.attack_s, tired),
+    ):
         if abs(at_s - from_s) < 1e-5 and from_s > 0.0:
             continue  # the very moment: the shown duration is rounded
         opens = not stopped and not closed and at_s >= from_s
@@ -387,7 +390,3 @@ def test_the_mask_is_the_rule_of_the_animation_table(moveset, phase):
         if over.any():
             engine.reset(over, starts, None)
     assert len(labels_seen) > 20
-
-
-def test_the_record_is_what_the_field_list_says(duel):
-    assert duel.now.dtype == FIGHT

@@ -13,6 +13,8 @@ from soulsgym.errors import StartError
 from soulsgym.movesets.reader import suggestion
 
 START_KEYS = ("phase", "player_hp", "player_sp", "boss_hp", "player_pose", "boss_pose")
+MOST_PHASES = 9
+"""No boss has more; the engine knows how many its own has."""
 
 
 def given_starts(n: int, given: Mapping[str, Any]) -> npt.NDArray[Any]:
@@ -20,12 +22,17 @@ def given_starts(n: int, given: Mapping[str, Any]) -> npt.NDArray[Any]:
     starts = standard_starts(n)
     for key, value in given.items():
         if key not in START_KEYS:
-            raise StartError(f"start key {key!r} is not known{suggestion(key, START_KEYS)}")
+            raise StartError(f"start key {key!r} is not known{suggestion(str(key), START_KEYS)}")
+        shape = starts[key].shape[1:]
         try:
-            starts[key] = np.asarray(value, dtype=np.float64)
+            numbers = np.broadcast_to(np.asarray(value, dtype=np.float64), (n, *shape))
         except (ValueError, TypeError) as error:
-            shape = starts[key].shape[1:]
             raise StartError(
                 f"start {key} = {value!r} does not fit; give {shape or 'one number'} or {n} of them"
             ) from error
+        if np.isnan(numbers).any():
+            raise StartError(f"start {key} = {value!r} is not a number; leave the key out for the standard value")
+        if key == "phase" and not np.isin(numbers, range(MOST_PHASES + 1)).all():
+            raise StartError(f"start phase = {value!r} is not a phase; give 1, 2, ... or 0 for the environment's own")
+        starts[key] = numbers
     return starts

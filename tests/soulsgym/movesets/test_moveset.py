@@ -1,0 +1,123 @@
+"""Loading: the shipped files, their variants, and names that are not there."""
+
+import shutil
+
+import pytest
+
+from soulsgym.errors import DataError, MisuseError, SoulsError
+from soulsgym.movesets import STANDARD, load_moveset, variants
+from soulsgym.movesets.boss import NEEDED_MOVES
+from soulsgym.movesets.moveset import DATA
+from soulsgym.movesets.reader import SOURCES
+
+TABLES_WITHOUT_NUMBERS = ("links", "weights", "corners", "animations", "chains")
+
+
+def numbers_without_a_source(content, path="", covered=None):
+    """Every number of parsed TOML that neither its own table nor one around it gives a source for."""
+    source = content.get("source", covered)
+    for key, value in content.items():
+        if key == "source":
+            continue
+        mine = source.get(key, source.get("*")) if isinstance(source, dict) else source
+        here = f"{path}.{key}" if path else key
+        rows = value if isinstance(value, list) else [value]
+        for row in rows:
+            if isinstance(row, dict):
+                # Only lists and weights belong to the table they stand in; other tables have their own source.
+                inherited = mine if key in TABLES_WITHOUT_NUMBERS or path == "" else None
+                yield from numbers_without_a_source(row, here, inherited)
+            elif isinstance(row, (int, float)) and not isinstance(row, bool) and mine not in SOURCES:
+                yield here
+
+
+@pytest.mark.parametrize(
+    "file", ["player.toml", "arenas.toml", "animations.toml", "movesets/iudex.toml", "movesets/iudex.hard.toml"]
+)
+def test_every_shipped_number_has_a_source(data, file):
+    assert list(numbers_without_a_source(data.content(file))) == []
+
+
+def test_a_number_without_a_source_is_noticed(data):
+    data.remove("player.toml", "move.parry.source")
+    found = list(numbers_without_a_source(data.content("player.toml")))
+    assert "move.parry.end_s" in found
+    assert all(key.startswith("move.parry.") for key in found)
+
+
+def test_sources_of_boss_and_player_are_kept(moveset):
+    for sources in (moveset.boss.sources, moveset.player.sources):
+        assert set(sources.values()) <= set(SOURCES)
+    assert moveset.boss.sources["body.hp"] == "public"
+    assert moveset.boss.sources["phase.1.act.thrust.chains"] == "public"
+    assert moveset.player.sources["clock.label_s_per_step"] == "measured"
+
+
+def test_shipped_boss(moveset):
+    boss = moveset.boss
+    assert (boss.name, boss.arena, boss.hp, len(boss.phases)) == ("Iudex Gundyr", "cemetery_of_ash", 1037.0, 2)
+    assert moveset.player.hp == 454.0
+    assert moveset.player.label_s_per_step == pytest.approx(0.097)
+    assert [boss.moves[boss.move_index(name)].kind for name in NEEDED_MOVES] == list(NEEDED_MOVES.values())
+    assert (len(moveset.player_animations), len(moveset.boss_animations)) == (50, 32)
+
+
+def test_variants_are_listed_with_the_standard_first():
+    assert variants("iudex") == (STANDARD, "hard")
+
+
+def test_variants_of_a_folder(data):
+    data.write("movesets/iudex.agile.toml", "")
+    data.write("movesets/other.hard.toml", "")
+    assert variants("iudex", data=data.path) == (STANDARD, "agile", "hard")
+    assert data.load("agile") == data.load()
+
+
+@pytest.mark.parametrize("call", [load_moveset, variants])
+def test_unknown_boss(call):
+    with pytest.raises(MisuseError, match=r"boss 'iudx' is not known, did you mean 'iudex'\?"):
+        call("iudx")
+
+
+def test_unknown_boss_in_an_empty_folder(tmp_path):
+    with pytest.raises(MisuseError, match="boss 'iudex' is not known; none is known"):
+        load_moveset("iudex", data=tmp_path)
+
+
+def test_unknown_variant():
+    with pytest.raises(MisuseError, match=r"variant 'hrad' of iudex is not known, did you mean 'hard'\?"):
+        load_moveset("iudex", "hrad")
+
+
+def test_variant_is_no_boss_of_its_own():
+    with pytest.raises(MisuseError, match=r"boss 'iudex\.hard' is not known"):
+        load_moveset("iudex.hard")
+
+
+@pytest.mark.parametrize("file", ["player.toml", "arenas.toml", "animations.toml"])
+def test_file_that_is_not_there(data, file):
+    (data.path / file).unlink()
+    error = data.refusal()
+    assert error.file.endswith(file)
+    assert (error.key, error.value) == ("file", file)
+    assert "cannot be read: No such file or directory" in error.reason
+
+
+@pytest.mark.parametrize("file", ["player.toml", "arenas.toml", "animations.toml", "movesets/iudex.toml"])
+def test_file_that_is_no_toml(data, file):
+    data.write(file, "hp = [1, 2\n")
+    error = data.refusal()
+    assert error.file.endswith(file)
+    assert "is not TOML" in error.reason
+
+
+def test_errors_are_caught_as_one_kind_and_leave_with_a_code():
+    assert issubclass(DataError, SoulsError)
+    assert issubclass(MisuseError, SoulsError)
+    assert DataError("a.toml", "b", 1, "c").exit_code == 2
+
+
+def test_equal_files_make_equal_movesets(data, moveset, tmp_path):
+    again = tmp_path / "again"
+    shutil.copytree(DATA, again)
+    assert data.load() == moveset == load_moveset("iudex", data=again)

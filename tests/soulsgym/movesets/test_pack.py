@@ -1,0 +1,250 @@
+"""The tables the kernels read, against numbers worked out by hand."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from soulsgym.errors import DataError
+from soulsgym.movesets.boss import MOVE_KINDS, Chain, Motion, Track
+from soulsgym.movesets.pack import MAX_HITS, TICKS_PER_S, TICKS_PER_STEP, TURN_ACT, cumulative, pack
+from soulsgym.movesets.player import Strike
+
+
+@pytest.fixture(scope="module")
+def tables(moveset):
+    return pack(moveset)[0]
+
+
+@pytest.fixture(scope="module")
+def easy(moveset):
+    """The moveset with a clock of 0.6 label seconds a step, so that a tick is 0.1 of them."""
+    return replace(moveset, player=replace(moveset.player, label_s_per_step=0.6))
+
+
+def with_move(moveset, name, **changes):
+    moves = tuple(replace(move, **changes) if move.name == name else move for move in moveset.boss.moves)
+    return replace(moveset, boss=replace(moveset.boss, moves=moves))
+
+
+def boss_curve(moveset, name, **changes):
+    """The curve of a boss move: a row per tick of forward, right, chase share and turn."""
+    packed = pack(with_move(moveset, name, **changes))[0]
+    row = packed["boss_moves"][moveset.boss.move_index(name)]
+    return packed["boss_curves"][row["curve"] : row["curve"] + row["rows"]]
+
+
+def test_cumulative_is_straight_within_every_stretch():
+    # 1 m in the first 0.2 s, then 2 m and 4 m within 0.1 s each, then nothing.
+    times_s = np.array([0.0, 0.1, 0.2, 0.25, 0.3, 0.4, 9.0])
+    assert cumulative(0.2, 0.1, (1.0, 2.0, 4.0), times_s) == pytest.approx([0.0, 0.5, 1.0, 2.0, 3.0, 7.0, 7.0])
+
+
+def test_motion_is_sampled_once_a_tick(easy):
+    motion = Motion(first_s=0.2, step_s=0.2, forward_m=(1.0, 2.0), right_m=(-1.0,))
+    curve = boss_curve(easy, "punch", motion=motion, end_s=0.5, hits=(), tracks=())
+    assert len(curve) == 5 + 3
+    assert curve[:, 0] == pytest.approx([0.0, 0.5, 1.0, 2.0, 3.0, 3.0, 3.0, 3.0])
+    assert curve[:, 1] == pytest.approx([0.0, -0.5, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0])
+    assert not curve[:, 2:].any()
+
+
+def test_loop_is_unrolled_to_the_end_of_the_move(easy):
+    # The loop begins after the stretch that ends at 0.2 s: 2 m, 3 m, 2 m, 3 m ...
+    motion = Motion(first_s=0.1, step_s=0.1, forward_m=(5.0, 1.0, 2.0, 3.0), right_m=(), loop_from_s=0.2)
+    curve = boss_curve(easy, "walk", motion=motion, end_s=0.9)
+    assert np.diff(curve[:10, 0]) == pytest.approx([5.0, 1.0, 2.0, 3.0, 2.0, 3.0, 2.0, 3.0, 2.0])
+
+
+def test_loop_of_the_shipped_walk_goes_on_for_the_whole_move(moveset, tables):
+    row = tables["boss_moves"][moveset.boss.move_index("walk")]
+    metres = np.diff(tables["boss_curves"][row["curve"] : row["curve"] + row["rows"] - 3, 0])
+    assert (metres > 0.0).all()
+
+
+def test_chase_share_of_a_stretch_is_spread_over_its_ticks(easy):
+    # 0.75 of the distance in 0.2 s, two ticks: each closes half of what is left.
+    motion = Motion(first_s=0.2, step_s=0.2, forward_m=(), right_m=(), chase_share=(0.0, 0.75, 0.0))
+    curve = boss_curve(easy, "leap", motion=motion, end_s=0.8, hits=(), tracks=())
+    assert curve[:8, 2] == pytest.approx([0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0])
+    assert (1.0 - curve[2, 2]) * (1.0 - curve[3, 2]) == pytest.approx(1.0 - 0.75)
+
+
+def test_turning_is_per_tick_and_the_fastest_track_counts(easy):
+    tracks = (Track(0.0, 0.3, 60.0), Track(0.2, 0.5, 120.0))
+    curve = boss_curve(easy, "punch", motion=None, end_s=0.6, hits=(), tracks=tracks)
+    assert np.degrees(curve[:7, 3]) * TICKS_PER_S == pytest.approx([60.0, 60.0, 120.0, 120.0, 120.0, 0.0, 0.0])
+
+
+def test_a_walking_boss_turns_all_the_time(moveset, tables):
+    row = tables["boss_moves"][moveset.boss.move_index("strafe_left")]
+    turns = tables["boss_curves"][row["curve"] : row["curve"] + row["rows"], 3]
+    assert turns == pytest.approx(math.radians(moveset.boss.turn_deg_per_s) / 60.0)
+
+
+def test_player_motion_is_cumulative_and_holds_its_end(easy):
+    motion = Motion(first_s=0.1, step_s=0.1, forward_m=(1.0, -0.5), right_m=())
+    moves = tuple(
+        replace(move, motion=motion, end_s=0.4) if move.name == "light_1" else move for move in easy.player.moves
+    )
+    packed = pack(replace(easy, player=replace(easy.player, moves=moves)))[0]
+    row = packed["player_moves"][[move.name for move in moves].index("light_1")]
+    assert packed["curves"][row["curve_f"] :][:8] == pytest.approx([0.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    assert (row["curve_r"], row["curve_b"]) == (-1, -1)
+
+
+def test_first_metre_of_a_roll_stands_before_its_profile(moveset, tables):
+    roll, const = moveset.player.roll, tables["const"]
+    curve = tables["curves"][const["c_roll_bl"] :]
+    total = roll.first_backward_m + sum(roll.backward_left_m)
+    assert curve[0] == 0.0
+    assert curve[math.ceil(2.0 * roll.end_s / const["tick_s"])] == pytest.approx(total)
+
+
+def test_clock(tables):
+    const = tables["const"]
+    assert const["tick_s"] == pytest.approx(0.097 / TICKS_PER_STEP)
+    assert const["label_step_s"] == pytest.approx(0.097)
+    assert (const["hp"], const["boss_hp"]) == (454.0, 1037.0)
+
+
+@pytest.mark.parametrize(
+    ("move", "label"),
+    [
+        ("thrust", 12),
+        ("idle", 23),
+        ("transform", -1),
+        ("dash", 0),
+        ("swing_finish", 16),
+        ("throw", 17),
+        ("stagger", 30),
+    ],
+)
+def test_boss_labels_are_ids(moveset, tables, move, label):
+    assert tables["boss_moves"][moveset.boss.move_index(move)]["label"] == label
+
+
+def test_ids_of_known_labels(moveset):
+    assert moveset.boss_animations.index("Attack3012") == 12
+    assert moveset.boss_animations.index("IdleBattle") == 23
+    assert "Attack1500" not in moveset.boss_animations
+    names = [label.name for label in moveset.player_animations]
+    assert {name: names.index(name) for name in ("Idle", "Move", "RollingMedium", "ParryLeftStart", "FallLoop")} == {
+        "Idle": 17, "Move": 18, "RollingMedium": 21, "ParryLeftStart": 38, "FallLoop": 46,
+    }  # fmt: skip
+
+
+def test_labels_the_rules_show(tables):
+    const = tables["const"]
+    shown = ("id_idle", "id_move", "id_roll_a", "id_roll_b", "id_stop_front", "id_fall_start", "id_boss_idle")
+    assert [int(const[name]) for name in shown] == [17, 18, 21, 22, 23, 43, 23]
+    assert list(const["flinch"]) == [3, 2, 4, 1]
+
+
+def test_label_of_a_standing_boss_is_that_of_his_own_idle_move(moveset):
+    packed = pack(with_move(moveset, "idle", animation="SABreak"))[0]
+    assert packed["const"]["id_boss_idle"] == moveset.boss_animations.index("SABreak")
+
+
+def test_times_of_an_unknown_label_lock_nothing(moveset, tables):
+    assert not tables["timings"][0].any()
+    roll = next(label for label in moveset.player_animations if label.name == "RollingMedium")
+    assert list(tables["timings"][1 + 21]) == [roll.attack_s, roll.roll_s, roll.move_s]
+
+
+def test_blows_are_rows_in_the_order_of_the_file(moveset, tables):
+    index = moveset.boss.move_index("ground_stab")
+    row, hits = tables["boss_moves"][index], moveset.boss.moves[index].hits
+    rows = tables["hits"][row["hit"] : row["hit"] + row["hits"]]
+    assert len(rows) == 2
+    assert list(rows["from_s"]) == [hit.from_s for hit in hits]
+    assert (row["hits_from_s"], row["hits_to_s"]) == (hits[0].from_s, hits[1].to_s)
+    names = [move.name for move in moveset.player.moves]
+    assert [names[reaction] for reaction in rows["reaction"]] == [hit.reaction for hit in hits]
+
+
+def test_angles_become_radians(moveset):
+    moves = moveset.player.moves
+    strike = Strike(0.1, 0.2, 2.0, 90.0, 50.0, 10.0)
+    changed = tuple(replace(move, strike=strike) if move.name == "light_1" else move for move in moves)
+    packed = pack(replace(moveset, player=replace(moveset.player, moves=changed)))[0]
+    row = packed["player_moves"][[move.name for move in moves].index("light_1")]
+    assert row["arc"] == pytest.approx(math.pi / 2.0)
+    assert (row["hit_from"], row["hit_to"], row["damage"]) == (0.1, 0.2, 50.0)
+
+
+def test_move_without_a_strike_never_lands(moveset, tables):
+    row = tables["player_moves"][[move.name for move in moveset.player.moves].index("parry")]
+    assert row["hit_to"] < 0.0
+
+
+def test_decisions(moveset, tables):
+    first = moveset.boss.phases[0]
+    phase, names = tables["phases"][0], [act.name for act in first.acts]
+    assert (phase["rules"], phase["rule"]) == (len(first.rules), 0)
+    assert tables["phases"][1]["rule"] == len(first.rules)
+    assert tables["phases"][1]["act"] == len(first.acts)
+    assert tables["rules"][0]["weights"][TURN_ACT] == first.rules[0].weights["turn"]
+    for name, weight in first.rules[-1].weights.items():
+        assert tables["rules"][phase["rules"] - 1]["weights"][names.index(name)] == weight
+    act = tables["acts"][names.index("punch")]
+    chains = tables["chains"][act["chain"] : act["chain"] + act["chains"]]
+    followed = [
+        [moveset.boss.moves[link].name for link in tables["links"]["move"][chain["link"] :][: chain["links"]]]
+        for chain in chains
+    ]
+    assert followed == [[link.move for link in chain.links] for chain in first.acts[names.index("punch")].chains]
+
+
+def test_edges_look_outwards(moveset, tables):
+    edges = tables["edges"][: tables["const"]["edges"]]
+    x, y, _ = moveset.arena.player_start
+    assert np.hypot(edges["nx"], edges["ny"]) == pytest.approx(1.0)
+    assert (edges["d"] - edges["nx"] * x - edges["ny"] * y > 0.0).all()
+    assert list(edges["cliff"]) == [corner.to_next == "cliff" for corner in moveset.arena.corners]
+
+
+def test_kinds_are_numbers(moveset, tables):
+    for index, move in enumerate(moveset.boss.moves):
+        assert MOVE_KINDS[tables["boss_moves"][index]["kind"]] == move.kind
+
+
+def refused(moveset):
+    with pytest.raises(DataError) as caught:
+        pack(moveset)
+    assert "is too much for the simulator, which has room for" in caught.value.reason
+    return caught.value.key, caught.value.value
+
+
+def test_too_many_acts(moveset):
+    boss = moveset.boss
+    first = replace(boss.phases[0], acts=boss.phases[0].acts * 2)
+    changed = replace(moveset, boss=replace(boss, phases=(first, *boss.phases[1:])))
+    assert refused(changed) == ("phase.1.act", len(first.acts))
+
+
+def test_too_many_blows_of_a_move(moveset):
+    [hit] = moveset.boss.moves[moveset.boss.move_index("punch")].hits
+    assert refused(with_move(moveset, "punch", hits=(hit,) * (MAX_HITS + 1))) == ("move.punch.hit", MAX_HITS + 1)
+
+
+def test_too_many_rows_of_a_table(moveset):
+    arena = moveset.arena
+    starts = replace(moveset, arena=replace(arena, player_starts=arena.player_starts * 20))
+    assert refused(starts) == ("starts", 1 + 20 * len(arena.player_starts))
+    labels = replace(moveset, player_animations=moveset.player_animations * 3)
+    assert refused(labels) == ("timings", 151)
+
+
+def test_too_many_follow_ups(moveset):
+    boss = moveset.boss
+    *acts, last = boss.phases[0].acts
+    acts.append(replace(last, chains=(Chain(1.0, last.chains[0].links * 300),)))
+    changed = replace(moveset, boss=replace(boss, phases=(replace(boss.phases[0], acts=tuple(acts)), *boss.phases[1:])))
+    assert refused(changed)[0] == "links"
+
+
+def test_moves_that_last_too_long_together(moveset):
+    moves = tuple(replace(move, end_s=60.0) for move in moveset.boss.moves)
+    assert refused(replace(moveset, boss=replace(moveset.boss, moves=moves)))[0] == "boss_curves"
