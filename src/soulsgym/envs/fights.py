@@ -21,6 +21,7 @@ from soulsgym.state import Fights, Outcome, copied
 
 OPTIONS = ("start", "reset_mask")
 SEEDS = 1 << 63
+WON, DIED, FELL = int(Outcome.WON), int(Outcome.DIED), int(Outcome.FELL)
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class FightBatch:
                 self.engine.check_starts(starts[mask])
             self.engine.reset(mask, starts, seeds)
         self._seeded = True
-        self.reward.begin(self.engine.fights)
+        self.reward.begin(self.engine.fights, mask)
 
     def step(self, actions: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Play one step and return the rewards and their terms; fights that are over stay as they are."""
@@ -94,21 +95,17 @@ class FightBatch:
         """A copy of the record that later steps do not touch."""
         return copied(self.engine.fights)
 
-    def ending(self, fights: Fights) -> dict[str, npt.NDArray[Any]]:
-        """What is to be said of fights that ended."""
-        outcome = fights["outcome"]
+    def ending(self, fights: Fights, which: npt.NDArray[np.intp]) -> dict[str, npt.NDArray[Any]]:
+        """What is to be said of the fights `which`, that ended: who won, and of which attack the player died."""
+        outcome = fights["outcome"][which]
+        dead = (outcome == DIED) | (outcome == FELL)
         return {
-            "won": outcome == Outcome.WON,
-            "killed_by": self.killers(fights),
-            "time_s": fights["time_s"],
-            "damage_dealt": fights["dealt_total"],
-            "damage_taken": fights["taken_total"],
+            "won": outcome == WON,
+            "killed_by": np.where(dead, self._move_names[fights["killed_by"][which]], ""),
+            "time_s": fights["time_s"][which],
+            "damage_dealt": fights["dealt_total"][which],
+            "damage_taken": fights["taken_total"][which],
         }
-
-    def killers(self, fights: Fights) -> npt.NDArray[Any]:
-        """The attack each player died of: its name, 'fall', or '' if he lives."""
-        dead = (fights["outcome"] == Outcome.DIED) | (fights["outcome"] == Outcome.FELL)
-        return np.where(dead, self._move_names[fights["killed_by"]], "")
 
     def snapshot(self) -> Snapshot:
         """Everything that decides how the fights go on; give it back as `options={"start": {"snapshot": ...}}`."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Observation = dict[str, Any]
 RUNNING = int(Outcome.RUNNING)
+FIRST = np.zeros(1, np.intp)
 FPS = 10
 """Steps of 0.1 s in a second of the game."""
 
@@ -88,7 +89,7 @@ class FightEnv(gymnasium.Env[Observation, np.int64]):
         }
         if over:
             self._ready = False
-            info |= {key: values.tolist()[0] for key, values in self._batch.ending(record).items()}
+            info |= {key: values.tolist()[0] for key, values in self._batch.ending(record, FIRST).items()}
         if self.render_mode == "human":
             self.render()
         return self._observation(record), float(rewards[0]), over, False, info

@@ -99,7 +99,7 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         chosen = self._checked(actions)
         was_over = self._over if self._over.any() else None
         rewards, terms = self._batch.step(chosen)
-        self._steps += 1
+        self._steps += ~self._over  # one that is over does not get older
         if was_over is not None:
             if self.autoreset_mode is AutoresetMode.NEXT_STEP:
                 self._begin(was_over)
@@ -108,7 +108,6 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         fights = self._batch.engine.fights
         terminated = fights["outcome"] != RUNNING
         truncated = self._steps >= self._limit if self._limit else np.zeros(self.num_envs, np.bool_)
-        truncated &= ~terminated
         ended = terminated | truncated
         record = self._batch.record()
         infos = self._infos(record, terms)
@@ -169,9 +168,10 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         return infos
 
     def _add_ending(self, infos: dict[str, Any], record: Fights, ended: Flags) -> None:
-        for key, values in self._batch.ending(record[ended]).items():
+        which = np.flatnonzero(ended)
+        for key, values in self._batch.ending(record, which).items():
             everyone = np.zeros(self.num_envs, values.dtype)
-            everyone[ended] = values
+            everyone[which] = values
             infos[key], infos[f"_{key}"] = everyone, ended
 
     def _checked(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -46,7 +46,7 @@ CONST = np.dtype(
         (name, "i4")
         for name in (
             "id_idle", "id_move", "id_stop_front", "id_roll_a", "id_roll_b", "id_fall_start", "id_fall_loop",
-            "id_flinch_after", "id_boss_idle", "edges", "starts",
+            "id_flinch_after", "id_boss_idle", "edges", "starts", "ticks",
             "p_light", "p_heavy", "p_parry", "p_riposte", "p_backstep", "p_get_up", "p_throw", "p_guard_break",
             "roll_light", "roll_heavy",
             "c_roll_f", "c_roll_br", "c_roll_bl", "c_roll_r", "c_roll_l",
@@ -437,7 +437,7 @@ def _const(moveset: Moveset, tick_s: float, roll_curves: dict[str, int]) -> Arra
         "id_fall_loop": labels.index(player.fall_animations[1]),
         "id_flinch_after": labels.index(player.flinch_after_animation),
         "flinch": [labels.index(name) for name in player.flinch_animations],
-        "edges": len(arena.corners), "starts": 1 + len(arena.player_starts),
+        "edges": len(arena.corners), "ticks": TICKS_PER_STEP, "starts": 1 + len(arena.player_starts),
         "roll_light": names.index(roll.on_light), "roll_heavy": names.index(roll.on_heavy),
         **{f"g{power}": value for power, value in enumerate(arena.ground)},
         **roll_curves,

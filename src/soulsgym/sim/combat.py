@@ -245,7 +245,7 @@ def keep_inside(f, c, T):
     if dx * dx + dy * dy > f.bsafe_r2:
         _keep_boss(f, c, T)
     dx, dy = f.px - f.safe_x, f.py - f.safe_y
-    if dx * dx + dy * dy > f.safe_r2:
+    if f.pmove != FALL_MOVE and dx * dx + dy * dy > f.safe_r2:
         _keep_player(f, c, T)
         if f.pmove != FALL_MOVE:
             _make_room(f, c, T)

@@ -105,10 +105,11 @@ class SimEngine:
         self.hidden[:] = snapshot.hidden
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads; a later step does without them."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
+            self._stretches = [(0, len(self.fights))]
 
     def check_starts(self, starts: npt.NDArray[Any]) -> None:
         """Refuse starts that no fight can have; for what comes from outside."""

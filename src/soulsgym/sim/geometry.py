@@ -14,7 +14,7 @@ HALF_PI = math.pi / 2.0
 TWO_PI = 2.0 * math.pi
 
 
-@njit(inline="always")
+@njit
 def wrap(angle):
     """The angle within [-pi, pi]; one turn off at most."""
     if angle > PI:
@@ -24,7 +24,7 @@ def wrap(angle):
     return angle
 
 
-@njit(inline="always")
+@njit
 def _sine_core(x):
     s = x * x
     return x * (1.0 + s * (-1.0 / 6 + s * (1.0 / 120 + s * (-1.0 / 5040 + s * (1.0 / 362880 - s / 39916800)))))

@@ -387,7 +387,8 @@ def clock_tick(f, c, moves, key):
                 show(f, f.last_roll)
             elif f.flinch_t >= c.flinch_s and f.plabel != c.id_flinch_after:
                 show(f, c.id_flinch_after)
-        elif f.plabel_t >= c.roll_end_s:
+        elif f.plabel_t >= c.roll_end_s or f.pt >= 2.0 * c.roll_end_s - c.label_step_s:
+            # A label shown anew after a flinch must not keep the roll up beyond its curve, which is twice its length.
             start_idle(f, c)
         return
     f.since_roll += c.tick_s

@@ -24,7 +24,7 @@ from soulsgym.sim.combat import (
     player_blows,
     separate,
 )
-from soulsgym.sim.compiling import njit
+from soulsgym.sim.compiling import inlined, njit
 from soulsgym.sim.geometry import cosine, ground_z, heading_to, sine, wrap
 from soulsgym.sim.hidden import FALL_MOVE
 from soulsgym.sim.player import (
@@ -78,7 +78,7 @@ def allowed(f, c, timings, attack):
     return f.plabel_t >= timings[f.plabel + 1, attack]
 
 
-@njit
+@inlined
 def player_tick(f, g, c, T, key, button, cam, at, tick):
     """One tick of the player alone; `at` is the tick in which a press takes effect."""
     moves = T.player_moves
@@ -145,13 +145,14 @@ def _step(f, g, c, T, key, button):
     g.hit_by, g.landed, g.dodged = -1, -1, -1
     if f.pmove != FALL_MOVE and button == NONE:
         hold(f, c, T.player_moves, T.curves, key)
-    for tick in range(TICKS):
+    # Read from the tables, since a number known to the compiler would make it write out the loop six times.
+    for tick in range(c.ticks):
         _fight_tick(f, g, c, T, key, button, cam, at, tick)
         if f.hp <= 0.0 or f.boss_hp <= 0.0:
             break
     # Once a step is enough for the edge of the arena: nobody gets farther than a roll's metre in it.
+    keep_inside(f, c, T)
     if f.pmove != FALL_MOVE:
-        keep_inside(f, c, T)
         f.pz = ground_z(c, f.px, f.py)
     camera_tick(f, c)
     g.step += 1

@@ -228,8 +228,9 @@ def test_the_step_after_an_ending_resets_and_pays_nothing():
 
 def test_disabled_autoreset_leaves_fights_as_they_ended():
     vector, (observations, _, terminated, _, _) = finished(autoreset_mode=AutoresetMode.DISABLED)
-    later, rewards, again, _, _ = vector.step(np.full(N, 0))
+    later, rewards, again, truncated, _ = vector.step(np.full(N, 0))
     assert again[terminated].all()
+    assert not truncated.any()
     assert (rewards[terminated] == 0.0).all()
     for key in OBSERVATION_KEYS:
         assert np.array_equal(later[key][terminated], observations[key][terminated])
@@ -257,6 +258,24 @@ def test_a_limit_truncates_each_fight_by_its_own_count():
     assert flags[5] == [True, False]
     assert flags[9][1] is True
     assert [flag[1] for flag in flags[:9]] == [False] * 9
+
+
+def test_an_end_in_the_last_step_has_both_flags_as_gymnasiums_has():
+    """The first blow kills a player with one HP left, and the limit is that very step."""
+    start = {"player_hp": 1.0, "player_pose": (140.0, 586.0, 0.0), "boss_pose": (140.0, 590.0, 0.0)}
+    free = batch(n=1)
+    free.reset(seed=3, options={"start": start})
+    steps = 1
+    while not free.step(np.array([19]))[2][0]:
+        steps += 1
+    flags = []
+    for vector in (batch(n=1, max_episode_steps=steps), reference(n=1, max_episode_steps=steps)):
+        vector.reset(seed=3, options={"start": start})
+        for _ in range(steps):
+            _, rewards, terminated, truncated, _ = vector.step(np.array([19]))
+        flags.append((terminated.tolist(), truncated.tolist()))
+        assert rewards[0] < -0.1
+    assert flags == [([True], [True])] * 2
 
 
 def test_a_truncated_fight_is_no_death():

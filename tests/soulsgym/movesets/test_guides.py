@@ -146,7 +146,7 @@ def test_every_key_is_explained(tmp_path, monkeypatch):
     [
         ("move.swing.hit.sweep.reach_m", -1.0, "move.swing.hit.sweep.reach_m = -1.0: must be at least 0"),
         ("body.pois", 3, "body.pois = 3: is not a known key, did you mean 'poise'?"),
-        ("move.swing.hit.sweep.to_s", 5.0, "move.swing.hit.sweep.to_s = 5.0: lies past the end of the move at 3.747"),
+        ("move.swing.hit.sweep.to_s", 5.0, "move.swing.hit.sweep.to_s = 5.0: lies past the end of the move at "),
         (
             "phase.1.act.thrust.chains.0.links.0.move",
             "swng",

@@ -1,5 +1,6 @@
 """The boss: decisions, chains, walking and turning, the change of phase."""
 
+import itertools
 import math
 
 import numpy as np
@@ -72,7 +73,7 @@ def links_of(phase):
     for act in phase.acts:
         for chain in act.chains:
             names = [act.name, *(link.move for link in chain.links)]
-            pairs |= set(zip(names, names[1:], strict=False))
+            pairs |= set(itertools.pairwise(names))
     return pairs
 
 
@@ -102,7 +103,7 @@ def test_an_attack_is_cut_short_only_by_a_link_of_its_chain(moveset, watched, ph
     allowed = links_of(moveset.boss.phases[phase - 1])
     wrong = set()
     records = watched[phase]
-    for before, after in zip(records, records[1:], strict=False):
+    for before, after in itertools.pairwise(records):
         changed = (before["boss_move"] != after["boss_move"]) & (after["outcome"] == 0)
         for fight in np.flatnonzero(changed):
             old, new = moves[before["boss_move"][fight]], moves[after["boss_move"][fight]]
@@ -134,7 +135,7 @@ def test_the_label_of_the_next_attack_leads_its_start(moveset, watched):
     names = moveset.boss_animations
     leads = []
     records = watched[1]
-    for before, after in zip(records, records[1:], strict=False):
+    for before, after in itertools.pairwise(records):
         for fight in np.flatnonzero((before["boss_move"] != after["boss_move"]) & (after["outcome"] == 0)):
             old, new = moves[before["boss_move"][fight]], moves[after["boss_move"][fight]]
             label = names[before["boss_animation"][fight]]

@@ -19,18 +19,24 @@ CENTRE_RADIUS_M = 4.0
 RUNNING, WON = int(Outcome.RUNNING), int(Outcome.WON)
 
 
+@njit
+def _distance_m(fight: Any, x_m: float, y_m: float) -> float:
+    dx, dy = fight.player_pose[0] - x_m, fight.player_pose[1] - y_m
+    return math.sqrt(dx * dx + dy * dy)
+
+
 @njit(cache=True)
-def _distances_into(fights: Any, x_m: float, y_m: float, out: Any) -> None:
+def _distances_into(fights: Any, mask: Any, x_m: float, y_m: float, out: Any) -> None:
     for i in range(len(fights)):
-        pose = fights[i].player_pose
-        out[i] = math.hypot(pose[0] - x_m, pose[1] - y_m)
+        if mask[i]:
+            out[i] = _distance_m(fights[i], x_m, y_m)
 
 
 @njit(cache=True)
 def _terms_into(fights: Any, x_m: float, y_m: float, distances_m: Any, terms: Any, rewards: Any) -> None:
     for i in range(len(fights)):
         fight = fights[i]
-        distance_m = math.hypot(fight.player_pose[0] - x_m, fight.player_pose[1] - y_m)
+        distance_m = _distance_m(fight, x_m, y_m)
         row = terms[i]
         row[0] = fight.damage_dealt / fight.boss_max_hp
         row[1] = -fight.damage_taken / fight.player_max_hp
@@ -52,9 +58,9 @@ class SoulsGymReward:
         self._x_m, self._y_m = centre_m
         self._distances_m = np.zeros(n)
 
-    def begin(self, fights: Fights) -> None:
-        """Note where every player stands, before a first step."""
-        _distances_into(fights, self._x_m, self._y_m, self._distances_m)
+    def begin(self, fights: Fights, mask: npt.NDArray[np.bool_]) -> None:
+        """Note where the players of `mask` stand, before their first step."""
+        _distances_into(fights, mask, self._x_m, self._y_m, self._distances_m)
 
     def of(self, fights: Fights) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """The reward of the last step, and its terms: a row per fight, a column per name."""

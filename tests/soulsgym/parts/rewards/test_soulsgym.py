@@ -7,6 +7,7 @@ from soulsgym.parts.rewards import SoulsGymReward
 from soulsgym.state import FIGHT, Outcome
 
 CENTRE = (139.0, 596.0)
+ALONE = np.ones(1, np.bool_)
 
 
 def fight(distance_m, *, dealt=0.0, taken=0.0, outcome=Outcome.RUNNING):
@@ -20,7 +21,7 @@ def fight(distance_m, *, dealt=0.0, taken=0.0, outcome=Outcome.RUNNING):
 
 def reward_of(before, after):
     reward = SoulsGymReward(1, CENTRE)
-    reward.begin(before)
+    reward.begin(before, ALONE)
     rewards, terms = reward.of(after)
     return float(rewards[0]), dict(zip(reward.names, terms[0].tolist(), strict=True))
 
@@ -57,10 +58,10 @@ def test_falling_in_full_health_costs_1_1():
 
 def test_the_distance_is_from_the_step_before():
     reward = SoulsGymReward(1, CENTRE)
-    reward.begin(fight(10.0))
+    reward.begin(fight(10.0), ALONE)
     assert reward.of(fight(9.0))[0][0] == pytest.approx(0.01, abs=1e-6)
     assert reward.of(fight(9.5))[0][0] == pytest.approx(-0.005, abs=1e-6)
-    reward.begin(fight(20.0))
+    reward.begin(fight(20.0), ALONE)
     assert reward.of(fight(19.0))[0][0] == pytest.approx(0.01, abs=1e-6)
 
 
@@ -68,7 +69,15 @@ def test_every_fight_has_its_own_row():
     both = np.concatenate([fight(8.0), fight(9.0)])
     after = np.concatenate([fight(7.0), fight(9.0, dealt=1037.0, outcome=Outcome.WON)])
     reward = SoulsGymReward(2, CENTRE)
-    reward.begin(both)
+    reward.begin(both, np.ones(2, np.bool_))
     rewards, terms = reward.of(after)
     assert rewards == pytest.approx([0.01, 1.1], abs=1e-6)
     assert terms.sum(axis=1) == pytest.approx(rewards)
+
+
+def test_a_beginning_is_noted_for_its_fights_only():
+    reward = SoulsGymReward(2, CENTRE)
+    reward.begin(np.concatenate([fight(8.0), fight(9.0)]), np.ones(2, np.bool_))
+    reward.begin(np.concatenate([fight(20.0), fight(20.0)]), np.array([False, True]))
+    rewards, _ = reward.of(np.concatenate([fight(7.0), fight(18.0)]))
+    assert rewards == pytest.approx([0.01, 0.02], abs=1e-6)
