@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +13,7 @@ from soulsgym.engine import START, Snapshot
 from soulsgym.errors import MisuseError, StartError
 from soulsgym.movesets import Moveset
 from soulsgym.movesets.pack import pack
+from soulsgym.sim.crew import Crew
 from soulsgym.sim.hidden import HIDDEN
 from soulsgym.sim.kernels import reset_range, step_range
 from soulsgym.state import FIGHT, Fights, Outcome
@@ -55,8 +55,11 @@ class SimEngine:
         self.tables = pack(moveset)
         self._phase, self._changes, self._randomize = phase, changes, float(randomize)
         bounds = np.linspace(0, n, min(threads, n) + 1).astype(int)
-        self._stretches = [(int(low), int(high)) for low, high in pairwise(bounds)]
-        self._pool = ThreadPoolExecutor(len(self._stretches) - 1) if len(self._stretches) > 1 else None
+        self._controls: Controls = np.zeros(n, CONTROL)
+        self._crew = self._crew_for([(int(low), int(high)) for low, high in pairwise(bounds)])
+
+    def _crew_for(self, stretches: list[tuple[int, int]]) -> Crew:
+        return Crew(step_range, (self.fights, self.hidden, self._controls, self.tables), stretches)
 
     def reset(
         self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None = None
@@ -75,15 +78,8 @@ class SimEngine:
         """Advance every running fight by 0.1 s, and with `skip` on to where the player can act again."""
         if controls.dtype != CONTROL or len(controls) != len(self.fights):
             raise MisuseError(f"controls are {len(controls)} x {controls.dtype}; give {len(self.fights)} x CONTROL")
-        first, *others = self._stretches
-        if self._pool is None:
-            step_range(self.fights, self.hidden, controls, self.tables, skip, *first)
-            return
-        given = (self.fights, self.hidden, controls, self.tables, skip)
-        waiting = [self._pool.submit(step_range, *given, *one) for one in others]
-        step_range(*given, *first)
-        for one in waiting:
-            one.result()
+        self._controls[:] = controls
+        self._crew.step(skip)
 
     def snapshot(self) -> Snapshot:
         """Copy the state of all fights."""
@@ -106,10 +102,8 @@ class SimEngine:
 
     def close(self) -> None:
         """End the threads; a later step does without them."""
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
-            self._stretches = [(0, len(self.fights))]
+        self._crew.close()
+        self._crew = self._crew_for([(0, len(self.fights))])
 
     def check_starts(self, starts: npt.NDArray[Any]) -> None:
         """Refuse starts that no fight can have; for what comes from outside."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from soulsgym.sim.compiling import njit
+from soulsgym.sim.crew import SKIP, TICKET, all_done, await_ticket, report
 from soulsgym.sim.replay import label_duration, replay_boss, replay_player
 from soulsgym.sim.tick import reset_fights, step_fights
 
@@ -25,11 +26,22 @@ def _digest_of_sources() -> str:
     return digest.hexdigest()
 
 
-def _compiled(digest: str) -> tuple[Callable[..., None], Callable[..., None]]:
+def _compiled(digest: str) -> tuple[Callable[..., bool], Callable[..., None]]:
     @njit(nogil=True, cache=True)
-    def step_range(fights: Any, hidden: Any, controls: Any, tables: Any, skip: bool, low: int, high: int) -> None:
-        if len(digest) > 0:
-            step_fights(fights, hidden, controls, tables[0], skip, low, high)
+    def step_range(
+        fights: Any, hidden: Any, controls: Any, tables: Any, flags: Any, role: int, low: int, high: int
+    ) -> bool:
+        """Step a stretch: the first thread (role 0) once, a worker again and again while there are tickets."""
+        if len(digest) == 0:
+            return False
+        while True:
+            ticket = await_ticket(flags, role) if role > 0 else flags[TICKET]
+            if role > 0 and ticket == 0:
+                return True
+            step_fights(fights, hidden, controls, tables[0], flags[SKIP] != 0, low, high)
+            if role == 0:
+                return bool(all_done(flags))
+            report(flags, role, ticket)
 
     @njit(nogil=True, cache=True)
     def reset_range(

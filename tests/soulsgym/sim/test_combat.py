@@ -534,7 +534,6 @@ def test_the_cliff_stops_the_boss(duel):
     assert records["outcome"][-1] == Outcome.RUNNING
 
 
-@pytest.mark.xfail(strict=False, reason="the edge is looked at only while the player stands on the ground")
 def test_the_cliff_stops_the_boss_while_the_player_falls(duel):
     duel.begin(player=(160.0, 593.0, math.pi / 2), boss=(158.0, 593.0, -math.pi / 2))
     duel.until(lambda record: record["player_animation"] == 43, action=WALK_BACK)

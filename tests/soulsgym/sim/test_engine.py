@@ -333,7 +333,6 @@ def test_closing_twice_is_harmless(moveset):
     engine.close()
 
 
-@pytest.mark.xfail(strict=False, reason="without its threads a closed engine steps only the first stretch of fights")
 def test_a_closed_engine_steps_all_fights_or_none(moveset):
     engine, _ = started(moveset, [1, 2], threads=2)
     engine.close()
