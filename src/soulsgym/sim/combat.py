@@ -94,7 +94,8 @@ def _struck(f, g, c, T, hit, row):
         return
     reaction = hit.reaction
     if f.pmove >= 0 and moves[f.pmove].guard_from <= f.pt < moves[f.pmove].guard_to:
-        guarding = f.sp > 0.0
+        # Recorded once: 9 stamina against a blow of 68 held. The shield gives way where stamina cannot fall any more.
+        guarding = f.sp - hit.stamina > c.sp_floor
         f.sp = max(c.sp_floor, f.sp - hit.stamina)
         if guarding:
             hurt(f, g, round(damage * moves[f.pmove].guard_factor), f.bmove)

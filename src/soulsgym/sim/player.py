@@ -122,7 +122,8 @@ def roll_profiles(f, c, phi):
     f.kr = sine(phi)
     forward = c.c_roll_f
     if f.kf < 0.0:
-        forward = c.c_roll_br if f.kr > 0.0 else c.c_roll_bl
+        # Straight back is the right one, up to rounding.
+        forward = c.c_roll_br if f.kr > -1e-6 else c.c_roll_bl
     f.cf = forward
     f.cr = c.c_roll_r if f.kr > 0.0 else c.c_roll_l
 

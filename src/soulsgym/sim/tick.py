@@ -46,6 +46,8 @@ from soulsgym.sim.random import draw, mixed, unit
 from soulsgym.state import MAX_DURATION_S, Outcome
 
 TICKS = 6
+ROUNDING_S = 1e-6
+"""Sixty ticks add up to a little less than they are."""
 RUNNING, WON, DIED, FELL = (int(outcome) for outcome in Outcome)
 EPISODE_SALT = np.uint64(0xA0761D6478BD642F)
 NOISE_SALT = np.uint64(0xE7037ED1A0B428DB)
@@ -75,7 +77,7 @@ def allowed(f, c, timings, attack):
     """May the player attack (0), roll (1), walk (2) now, by the label shown and his stamina?"""
     if attack < 2 and math.floor(f.sp) <= 0.0:
         return False
-    return f.plabel_t >= timings[f.plabel + 1, attack]
+    return f.plabel_t >= timings[f.plabel + 1, attack] - ROUNDING_S
 
 
 @inlined

@@ -189,6 +189,18 @@ def test_noise_blurs_what_is_shown_and_not_what_is(moveset):
     assert abs(shown.mean()) < 0.02
 
 
+def test_noise_disturbs_no_draw_of_the_fight(moveset):
+    blurred, _ = started(moveset, range(8), randomize=1.0)
+    clear, _ = started(moveset, range(8), randomize=1.0)
+    clear.hidden["noise_m"] = 0.0
+    for action in actions_of(12, 150):
+        for engine in (blurred, clear):
+            engine.step(np.full(8, ACTION_CONTROLS[action]))
+    for name in set(blurred.hidden.dtype.names) - {"noise_m"}:
+        assert blurred.hidden[name].tobytes() == clear.hidden[name].tobytes(), name
+    assert blurred.fights["player_pose"].tobytes() != clear.fights["player_pose"].tobytes()
+
+
 # ---------------------------------------------------------------- skipping
 
 
