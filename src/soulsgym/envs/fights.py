@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import ACTION_CONTROLS
+from soulsgym.controls import controls_of
 from soulsgym.engine import Snapshot, standard_starts
 from soulsgym.errors import MisuseError, StartError
 from soulsgym.movesets import STANDARD, Moveset, load_moveset
@@ -88,7 +88,7 @@ class FightBatch:
 
     def step(self, actions: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Play one step and return the rewards and their terms; fights that are over stay as they are."""
-        self.engine.step(ACTION_CONTROLS[actions], skip=self.settings.skip_steps)
+        self.engine.step(controls_of(actions), skip=self.settings.skip_steps)
         return self.reward.of(self.engine.fights)
 
     def record(self) -> Fights:

@@ -178,7 +178,8 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         chosen = np.asarray(actions)
         if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
             raise MisuseError(f"actions are {chosen.dtype} of shape {chosen.shape}; give {self.num_envs} integers")
-        if chosen.min() < 0 or chosen.max() >= NUM_ACTIONS:
+        # Seen without its sign a negative number is a huge one, so one look finds both kinds of mistake.
+        if chosen.view(f"u{chosen.itemsize}").max() >= NUM_ACTIONS:
             bad = chosen[(chosen < 0) | (chosen >= NUM_ACTIONS)][0]
             raise MisuseError(f"action {bad} is out of range; give 0 to {NUM_ACTIONS - 1}")
         return chosen

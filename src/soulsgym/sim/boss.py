@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from soulsgym.movesets.boss import MOVE_KINDS
 from soulsgym.movesets.pack import MAX_ACTS, TURN_ACT
-from soulsgym.sim.compiling import njit
+from soulsgym.sim.compiling import inner
 from soulsgym.sim.geometry import arctan2, cosine, sine, turned
 from soulsgym.sim.player import knocked_down
 from soulsgym.sim.random import draw, draw_between, mixed, unit
@@ -17,27 +17,27 @@ NO_ACT = -1
 """An approach that ends in a new decision instead of an attack."""
 
 
-@njit
+@inner
 def set_boss_heading(f, angle):
     """Turn the boss to a heading."""
     f.bsin = sine(angle)
     f.bcos = cosine(angle)
 
 
-@njit
+@inner
 def boss_heading(f):
     """The boss's heading as an angle; the fight itself keeps only its sine and cosine."""
     return arctan2(f.bsin, f.bcos)
 
 
-@njit
+@inner
 def bearing_of_player(f):
     """The player's direction from the boss's heading, positive to the right."""
     dx, dy = f.px - f.bx, f.py - f.by
     return arctan2(f.bsin * dy - f.bcos * dx, -(f.bsin * dx + f.bcos * dy))
 
 
-@njit
+@inner
 def start_boss_move(f, c, T, move):
     """Begin a move now."""
     row = T.boss_moves[move]
@@ -57,7 +57,7 @@ def start_boss_move(f, c, T, move):
         f.blabel_t = 0.0
 
 
-@njit
+@inner
 def _decide(f, c, T, r):
     """Choose the next act by the first rule that fits; sets goal, act and how long it may take."""
     phase = T.phases[f.phase - 1]
@@ -106,7 +106,7 @@ def _decide(f, c, T, r):
     _take_act(f, T, phase.act + act, act)
 
 
-@njit
+@inner
 def _take_act(f, T, row, act):
     f.act = row
     f.ready_s[act] = f.clock_s + T.acts[row].cooldown_s
@@ -126,7 +126,7 @@ def _take_act(f, T, row, act):
     f.link, f.links = T.chains[chain].link, T.chains[chain].links
 
 
-@njit
+@inner
 def _strafe_or_decide(f, c, T, r):
     phase = T.phases[f.phase - 1]
     odds = T.acts[f.act].strafe_odds if f.act >= 0 else 0.0
@@ -143,12 +143,12 @@ def _strafe_or_decide(f, c, T, r):
         _decide(f, c, T, r)
 
 
-@njit
+@inner
 def _within_approach(f, T, r):
     return f.act >= 0 and r <= T.acts[f.act].approach_m
 
 
-@njit
+@inner
 def _begin_goal(f, c, T, r):
     """Start the move that serves the goal, turning on the spot first where the game does."""
     if f.goal == CHANGING:
@@ -172,14 +172,14 @@ def _begin_goal(f, c, T, r):
         start_boss_move(f, c, T, move)
 
 
-@njit
+@inner
 def _carry_on(f, c, T, r):
     """A free boss: decide and begin."""
     _decide(f, c, T, r)
     _begin_goal(f, c, T, r)
 
 
-@njit
+@inner
 def _lead(f, c, T, r):
     """Recovering from an attack: the next one is already chosen, and shown, before this one is over."""
     f.decided = 1
@@ -194,7 +194,7 @@ def _lead(f, c, T, r):
     f.blabel_t = 0.0
 
 
-@njit
+@inner
 def _end_attack(f, c, T, r):
     if f.goal == ATTACKING:
         label_t = f.blabel_t
@@ -204,14 +204,14 @@ def _end_attack(f, c, T, r):
         _begin_goal(f, c, T, r)
 
 
-@njit
+@inner
 def _start_link(f, c, T, move):
     f.link += 1
     f.links -= 1
     start_boss_move(f, c, T, move)
 
 
-@njit
+@inner
 def mind_tick(f, c, T, r):
     """What follows from the time in the current move."""
     row = T.boss_moves[f.bmove]
@@ -261,7 +261,7 @@ def mind_tick(f, c, T, r):
         _carry_on(f, c, T, r)
 
 
-@njit
+@inner
 def body_tick(f, c, T, r, dx, dy):
     """Move and turn for one tick; (dx, dy) leads from the boss to the player, r is its length."""
     row = T.boss_moves[f.bmove]

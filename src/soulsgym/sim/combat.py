@@ -16,7 +16,7 @@ from soulsgym.sim.boss import (
     boss_heading,
     start_boss_move,
 )
-from soulsgym.sim.compiling import njit
+from soulsgym.sim.compiling import inner
 from soulsgym.sim.geometry import HALF_PI, PI, ground_z, heading_to, nearest_edge, wrap
 from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE
 from soulsgym.sim.player import GRABBED, invulnerable, show, start_flinch, start_reaction
@@ -30,7 +30,7 @@ CORNER_TRIES = 4
 RIPOSTE = PLAYER_KINDS.index("riposte")
 
 
-@njit
+@inner
 def _in_hit(f, hit, r, dx, dy, share):
     """Is the player inside the blow? `share` of its time is over."""
     reach = hit.reach_m * f.reach_k
@@ -51,7 +51,7 @@ def _in_hit(f, hit, r, dx, dy, share):
     return abs(wrap(bearing - blade)) <= hit.blade
 
 
-@njit
+@inner
 def _flinch_side(f):
     """0 front, 1 right, 2 back, 3 left: where the boss stands, seen from the player."""
     bearing = wrap(heading_to(f.bx - f.px, f.by - f.py) - f.pa)
@@ -62,7 +62,7 @@ def _flinch_side(f):
     return 1 if bearing > 0.0 else 3
 
 
-@njit
+@inner
 def hurt(f, g, damage, move):
     """Take damage from a boss move."""
     damage = min(f.hp, damage)
@@ -73,7 +73,7 @@ def hurt(f, g, damage, move):
         g.killed_by = move
 
 
-@njit
+@inner
 def _grab(f, c, T, grab):
     start_reaction(f, c, T.player_moves, c.p_throw, wrap(boss_heading(f) + PI))
     f.lock = 0
@@ -83,7 +83,7 @@ def _grab(f, c, T, grab):
     start_boss_move(f, c, T, grab)
 
 
-@njit
+@inner
 def _struck(f, g, c, T, hit, row):
     """A blow reached the player, who is neither invulnerable nor parrying."""
     moves = T.player_moves
@@ -108,7 +108,7 @@ def _struck(f, g, c, T, hit, row):
     start_reaction(f, c, moves, reaction, heading_to(f.bx - f.px, f.by - f.py))
 
 
-@njit
+@inner
 def boss_blows(f, g, c, T, r, dx, dy):
     """The blows of the boss's move in this tick."""
     row = T.boss_moves[f.bmove]
@@ -143,7 +143,7 @@ def boss_blows(f, g, c, T, r, dx, dy):
         return
 
 
-@njit
+@inner
 def _wound_boss(f, g, c, damage, move):
     damage = min(f.boss_hp, damage)
     f.boss_hp -= damage
@@ -151,7 +151,7 @@ def _wound_boss(f, g, c, damage, move):
     g.landed = move
 
 
-@njit
+@inner
 def player_blows(f, g, c, T, r, dx, dy):
     """The blow of the player's move in this tick."""
     if f.pmove < 0 or f.struck == 1:
@@ -182,7 +182,7 @@ def player_blows(f, g, c, T, r, dx, dy):
         start_boss_move(f, c, T, c.b_stagger)
 
 
-@njit
+@inner
 def may_riposte(f, c, T, r):
     """Does a light attack now become the riposte?"""
     if T.boss_moves[f.bmove].kind != PARRIED or r > c.riposte_m:
@@ -190,7 +190,7 @@ def may_riposte(f, c, T, r):
     return abs(bearing_of_player(f)) <= c.riposte_arc
 
 
-@njit
+@inner
 def held_tick(f, g, c, T):
     """A grabbed player takes the damage of the throw."""
     boss = T.boss_moves[f.bmove]
@@ -199,7 +199,7 @@ def held_tick(f, g, c, T):
         hurt(f, g, round(boss.throw_damage * f.damage_k), f.bmove)
 
 
-@njit
+@inner
 def separate(f, c, T, boss_x, boss_y):
     """Keep the bodies apart: whoever moves in is stopped. (boss_x, boss_y) is the boss's motion in this tick."""
     if f.pmove >= 0 and T.player_moves[f.pmove].kind == GRABBED:
@@ -228,7 +228,7 @@ def separate(f, c, T, boss_x, boss_y):
     f.py += ny * (overlap - stopped)
 
 
-@njit
+@inner
 def _start_fall(f, c):
     f.pmove = FALL_MOVE
     f.pt = 0.0
@@ -239,7 +239,7 @@ def _start_fall(f, c):
     show(f, c.id_fall_start)
 
 
-@njit
+@inner
 def keep_inside(f, c, T):
     """Walls stop both; a cliff stops the boss, and drops the player. Looks only once out of the last safe circle."""
     dx, dy = f.bx - f.bsafe_x, f.by - f.bsafe_y
@@ -252,7 +252,7 @@ def keep_inside(f, c, T):
             _make_room(f, c, T)
 
 
-@njit
+@inner
 def _make_room(f, c, T):
     """A player held by a wall cannot give way, so the boss does."""
     if f.pmove >= 0 and T.player_moves[f.pmove].kind == GRABBED:
@@ -264,7 +264,7 @@ def _make_room(f, c, T):
         f.by += dy / r * (c.least_m - r)
 
 
-@njit
+@inner
 def _keep_boss(f, c, T):
     which, left = nearest_edge(T, f.bx, f.by)
     for _ in range(CORNER_TRIES):
@@ -277,7 +277,7 @@ def _keep_boss(f, c, T):
     f.bsafe_x, f.bsafe_y, f.bsafe_r2 = f.bx, f.by, left * left
 
 
-@njit
+@inner
 def _keep_player(f, c, T):
     which, left = nearest_edge(T, f.px, f.py)
     for _ in range(CORNER_TRIES):
@@ -293,7 +293,7 @@ def _keep_player(f, c, T):
     f.safe_x, f.safe_y, f.safe_r2 = f.px, f.py, left * left
 
 
-@njit
+@inner
 def fall_tick(f, g, c):
     """Fall; deep enough is deadly."""
     f.fall_v += c.fall_per_tick2

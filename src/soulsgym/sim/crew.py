@@ -18,7 +18,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from soulsgym.errors import SoulsError
-from soulsgym.sim.compiling import njit
+from soulsgym.sim.compiling import inner
 
 LINE = 8
 """Flags are kept a cache line apart, so that threads do not slow each other down by writing side by side."""
@@ -54,7 +54,7 @@ def _store(typing: Any, flags: Any, index: Any, value: Any) -> Any:
     return types.void(flags, types.intp, types.int64), build
 
 
-@njit
+@inner
 def await_ticket(flags: Any, role: Any) -> Any:
     """Watch for a ticket this worker has not done; 0 if none comes for a while, or the work is over."""
     done = _load(flags, LINE * role + DONE)
@@ -67,13 +67,13 @@ def await_ticket(flags: Any, role: Any) -> Any:
     return 0
 
 
-@njit
+@inner
 def report(flags: Any, role: Any, ticket: Any) -> None:
     """Tell the first thread that the stretch is done."""
     _store(flags, LINE * role + DONE, ticket)
 
 
-@njit
+@inner
 def all_done(flags: Any) -> Any:
     """Wait until every worker has reported; false if one never does."""
     ticket = _load(flags, TICKET)

@@ -78,7 +78,7 @@ class SimEngine:
         """Advance every running fight by 0.1 s, and with `skip` on to where the player can act again."""
         if controls.dtype != CONTROL or len(controls) != len(self.fights):
             raise MisuseError(f"controls are {len(controls)} x {controls.dtype}; give {len(self.fights)} x CONTROL")
-        self._controls[:] = controls
+        self._controls.view(np.uint16)[:] = controls.view(np.uint16)
         self._crew.step(skip)
 
     def snapshot(self) -> Snapshot:

@@ -6,7 +6,7 @@ import math
 
 from soulsgym.controls import Button
 from soulsgym.movesets.player import PLAYER_KINDS
-from soulsgym.sim.compiling import njit
+from soulsgym.sim.compiling import inner
 from soulsgym.sim.geometry import PI, arctan2, blend_direction, cosine, heading_to, sine, turned, wrap
 from soulsgym.sim.hidden import FALL_MOVE, NO_MOVE, ROLL_MOVE
 
@@ -22,7 +22,7 @@ STOP_BY_KEY = (0, 0, 3, 1, 1, 1, 2, 0)
 """Which of RunStopFront, Back, Left, Right follows a walk with that key."""
 
 
-@njit
+@inner
 def curve_at(curves, offset, tick):
     """A cumulative curve at a fractional tick."""
     whole = int(tick)
@@ -31,7 +31,7 @@ def curve_at(curves, offset, tick):
     return low + share * (curves[offset + whole + 1] - low)
 
 
-@njit
+@inner
 def curve_step(curves, offset, tick):
     """What a cumulative curve gains in the tick that begins at a fractional one."""
     whole = int(tick)
@@ -41,7 +41,7 @@ def curve_step(curves, offset, tick):
     return (1.0 - share) * (middle - curves[at]) + share * (curves[at + 2] - middle)
 
 
-@njit
+@inner
 def set_heading(f, angle):
     """Turn the player to a heading."""
     f.pa = angle
@@ -49,7 +49,7 @@ def set_heading(f, angle):
     f.pcos = cosine(angle)
 
 
-@njit
+@inner
 def turn_to_boss(f, limit):
     """Turn the player towards the boss by at most `limit`."""
     dx, dy = f.bx - f.px, f.by - f.py
@@ -57,14 +57,14 @@ def turn_to_boss(f, limit):
     f.pa = arctan2(f.psin, f.pcos)
 
 
-@njit
+@inner
 def show(f, label):
     """Show a label from its beginning."""
     f.plabel = label
     f.plabel_t = 0.0
 
 
-@njit
+@inner
 def start_move(f, moves, move):
     """Begin a move of the table; what went on before is over."""
     row = moves[move]
@@ -84,7 +84,7 @@ def start_move(f, moves, move):
     show(f, row.label)
 
 
-@njit
+@inner
 def start_reaction(f, c, moves, move, heading):
     """Be hit: a reaction begins, seen from `heading`, and what was not yet paid is not paid any more."""
     if not _regenerates(f, c, moves):
@@ -94,14 +94,14 @@ def start_reaction(f, c, moves, move, heading):
     set_heading(f, heading)
 
 
-@njit
+@inner
 def start_flinch(f, label):
     """Be hit in a roll: it is shown, but the roll goes on."""
     f.flinch_t = 0.0
     show(f, label)
 
 
-@njit
+@inner
 def start_idle(f, c):
     """Stand."""
     f.pmove = NO_MOVE
@@ -114,7 +114,7 @@ def start_idle(f, c):
     show(f, c.id_idle)
 
 
-@njit
+@inner
 def roll_profiles(f, c, phi):
     """Choose the curves of a roll in the direction `phi` from the heading."""
     f.phi = phi
@@ -128,7 +128,7 @@ def roll_profiles(f, c, phi):
     f.cr = c.c_roll_r if f.kr > 0.0 else c.c_roll_l
 
 
-@njit
+@inner
 def _move_on(f, c, curves, ticks):
     """Metres per tick, in the heading's frame, that the running motion would do in the next `ticks`."""
     now = f.pt * c.ticks_per_label_s
@@ -140,14 +140,14 @@ def _move_on(f, c, curves, ticks):
     return forward, right
 
 
-@njit
+@inner
 def _carry(f, forward, right, until_s):
     f.car_x = -f.psin * forward - f.pcos * right
     f.car_y = -f.pcos * forward + f.psin * right
     f.car_s = until_s
 
 
-@njit
+@inner
 def start_roll(f, c, curves, angle):
     """Roll towards a heading in the world."""
     rolling = f.pmove == ROLL_MOVE
@@ -180,7 +180,7 @@ def start_roll(f, c, curves, angle):
     show(f, f.last_roll)
 
 
-@njit
+@inner
 def _start_get_up(f, c, moves, angle):
     start_move(f, moves, c.p_get_up)
     set_heading(f, heading_to(f.bx - f.px, f.by - f.py) if f.lock == 1 else angle)
@@ -190,7 +190,7 @@ def _start_get_up(f, c, moves, angle):
         f.cf = moves[c.p_get_up].curve_b
 
 
-@njit
+@inner
 def press(f, c, moves, curves, button, key, cam):
     """What a button does that the mask let through."""
     angle = wrap(cam + key * KEY_ANGLE) if key >= 0 else cam
@@ -225,7 +225,7 @@ def press(f, c, moves, curves, button, key, cam):
         f.car_x, f.car_y, f.car_s = f.walk_x * c.attack_carry, f.walk_y * c.attack_carry, c.roll_first_s
 
 
-@njit
+@inner
 def hold(f, c, moves, curves, key):
     """A direction is held through this step (key) or not (-1): labels and the start or end of walking."""
     if key >= 0:
@@ -269,7 +269,7 @@ def hold(f, c, moves, curves, key):
         f.walk_ticks = 0
 
 
-@njit
+@inner
 def _walk(f, c, key, cam):
     if f.lock == 1:
         turn_to_boss(f, c.walk_turn)
@@ -294,7 +294,7 @@ def _walk(f, c, key, cam):
     f.vy += f.walk_y
 
 
-@njit
+@inner
 def _stand(f, c):
     stopping = f.plabel - c.id_stop_front
     if 0 <= stopping < 4:
@@ -308,7 +308,7 @@ def _stand(f, c):
         f.vy += f.held_y * metres
 
 
-@njit
+@inner
 def _regenerates(f, c, moves):
     if f.pmove == NO_MOVE:
         return True
@@ -319,7 +319,7 @@ def _regenerates(f, c, moves):
     return f.pt >= moves[f.pmove].regen_s
 
 
-@njit
+@inner
 def stamina_tick(f, c, moves):
     """Recover, then pay: the cost of a roll is due at once, of an attack when it gets going."""
     if f.regen_wait > 0:
@@ -335,7 +335,7 @@ def stamina_tick(f, c, moves):
             f.paid = 1
 
 
-@njit
+@inner
 def motion_tick(f, c, moves, curves, key, cam):
     """Move for one tick; sets vx, vy and the pose. `key` is the walk direction or -1."""
     f.vx, f.vy = 0.0, 0.0
@@ -372,7 +372,7 @@ def motion_tick(f, c, moves, curves, key, cam):
     f.py += f.vy
 
 
-@njit
+@inner
 def clock_tick(f, c, moves, key):
     """Let the clocks of move and label run, and end what is over."""
     f.pt += c.tick_s
@@ -413,7 +413,7 @@ def clock_tick(f, c, moves, key):
                 start_idle(f, c)
 
 
-@njit
+@inner
 def invulnerable(f, c, moves):
     """Do blows pass through the player now?"""
     if f.pmove == ROLL_MOVE:
@@ -424,7 +424,7 @@ def invulnerable(f, c, moves):
     return f.pmove == FALL_MOVE
 
 
-@njit
+@inner
 def knocked_down(f, moves):
     """Is the player on the ground?"""
     return f.pmove >= 0 and moves[f.pmove].down == 1

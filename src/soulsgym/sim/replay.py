@@ -20,7 +20,7 @@ from soulsgym.sim.boss import (
     start_boss_move,
 )
 from soulsgym.sim.combat import boss_blows, held_tick, keep_inside, separate
-from soulsgym.sim.compiling import njit
+from soulsgym.sim.compiling import inner
 from soulsgym.sim.geometry import cosine, heading_to, sine, wrap
 from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE
 from soulsgym.sim.player import (
@@ -59,7 +59,7 @@ BOSS_STEP = np.dtype([(name, "f8") for name in ("forward", "right", "yaw", "move
 HIT_EVENT = np.dtype([("tick", "i8"), ("move", "i4"), ("move_s", "f8"), ("damage", "f8")], align=True)
 
 
-@njit
+@inner
 def _boss_between(f, before, after, share):
     first, last = before.boss_pose, after.boss_pose
     f.bx = first[0] + share * (last[0] - first[0])
@@ -67,7 +67,7 @@ def _boss_between(f, before, after, share):
     set_boss_heading(f, wrap(first[3] + share * wrap(last[3] - first[3])))
 
 
-@njit
+@inner
 def _player_between(f, before, after, share):
     first, last = before.player_pose, after.player_pose
     f.px = first[0] + share * (last[0] - first[0])
@@ -75,7 +75,7 @@ def _player_between(f, before, after, share):
     set_heading(f, wrap(first[3] + share * wrap(last[3] - first[3])))
 
 
-@njit
+@inner
 def _strike(f, c, T, blow, after):
     if blow.move == FLINCH_ROLE:
         if f.pmove == ROLL_MOVE:
@@ -88,12 +88,12 @@ def _strike(f, c, T, blow, after):
             f.lock = 0
 
 
-@njit
+@inner
 def _view(record):
     return heading_to(record.camera_pose[3], record.camera_pose[4])
 
 
-@njit
+@inner
 def _player_step(f, g, c, T, before, after, control, blow):
     key, button = accepted(f, c, T, control)
     view = _view(before)
@@ -113,7 +113,7 @@ def _player_step(f, g, c, T, before, after, control, blow):
         _strike(f, c, T, blow, after)
 
 
-@njit
+@inner
 def _adopt_label(f, c, T, roles, label, shown_s):
     """Do what the recorded label says where the simulator does something else."""
     role = roles[label + 1]
@@ -137,7 +137,7 @@ def _adopt_label(f, c, T, roles, label, shown_s):
     f.plabel = label
 
 
-@njit
+@inner
 def _adopt(f, c, T, roles, record):
     """Continue from the recorded observation; what it does not show stays as the simulator has it."""
     label, shown_s = record.player_animation, record.player_animation_duration[0]
@@ -155,7 +155,7 @@ def _adopt(f, c, T, roles, record):
     f.lock = record.lock_on
 
 
-@njit
+@inner
 def _note_player(row, f, c, T):
     row.x, row.y, row.heading, row.sp = f.px, f.py, f.pa, math.floor(f.sp)
     row.label, row.label_s = f.plabel, f.plabel_t
@@ -163,7 +163,7 @@ def _note_player(row, f, c, T):
         row.open[kind] = f.pmove != FALL_MOVE and allowed(f, c, T.timings, kind)
 
 
-@njit
+@inner
 def replay_player(fights, controls, blows, roles, boss_moves, template, state, states, g, T, predictions):
     """Follow one episode: predictions[i, h] is the player h steps after the recorded moment i, for h from 1 on.
 
@@ -186,7 +186,7 @@ def replay_player(fights, controls, blows, roles, boss_moves, template, state, s
         state[0] = state[1]
 
 
-@njit
+@inner
 def _player_at(f, before, after, tick, c):
     """The player's state at the end of a tick between two observations that the follower has seen."""
     left_s = (TICKS - 1 - tick) * c.tick_s
@@ -197,7 +197,7 @@ def _player_at(f, before, after, tick, c):
     f.hp, f.sp = before.hp, before.sp
 
 
-@njit
+@inner
 def _begin(f, c, T, before, after, last_x, last_y, row, share):
     _boss_between(f, before, after, share)
     start_boss_move(f, c, T, row.move)
@@ -205,7 +205,7 @@ def _begin(f, c, T, before, after, last_x, last_y, row, share):
     f.bcar_x, f.bcar_y = last_x, last_y
 
 
-@njit
+@inner
 def _blows(f, g, c, T, r, dx, dy, tick, hits, count):
     """Let the boss hit, note it, and leave the boss as it was: what follows is up to the recording."""
     move, move_s, cum_f, cum_r = f.bmove, f.bt, f.cum_f, f.cum_r
@@ -224,7 +224,7 @@ def _blows(f, g, c, T, r, dx, dy, tick, hits, count):
     return count
 
 
-@njit
+@inner
 def replay_boss(fights, states, script, template, state, g, T, strikes, steps, hits):
     """Follow the boss of one episode through a script of moves, with the player where he was recorded.
 
@@ -270,7 +270,7 @@ def replay_boss(fights, states, script, template, state, g, T, strikes, steps, h
     return count
 
 
-@njit
+@inner
 def label_duration(template, state, T, move, link, links, away_m, longest_s):
     """How long the boss shows a move's label when the player stays `away_m` in front of him; `links` may follow."""
     c = T.const

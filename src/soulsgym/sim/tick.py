@@ -24,7 +24,7 @@ from soulsgym.sim.combat import (
     player_blows,
     separate,
 )
-from soulsgym.sim.compiling import inlined, njit
+from soulsgym.sim.compiling import inlined, inner
 from soulsgym.sim.geometry import cosine, ground_z, heading_to, sine, wrap
 from soulsgym.sim.hidden import FALL_MOVE
 from soulsgym.sim.player import (
@@ -53,7 +53,7 @@ EPISODE_SALT = np.uint64(0xA0761D6478BD642F)
 NOISE_SALT = np.uint64(0xE7037ED1A0B428DB)
 
 
-@njit
+@inner
 def camera_tick(f, c):
     """The camera after a step: its pivot follows the player, its view the boss. Without lock-on it stays."""
     f.pivot_x += c.cam_pivot * (f.px - f.pivot_x)
@@ -63,7 +63,7 @@ def camera_tick(f, c):
         f.cam = wrap(f.cam + c.cam_yaw * error)
 
 
-@njit
+@inner
 def _press_camera(f, c):
     """The camera's angle when a press takes effect, a little into the step."""
     if f.lock == 0:
@@ -72,7 +72,7 @@ def _press_camera(f, c):
     return wrap(f.cam + c.cam_press * c.cam_yaw * error)
 
 
-@njit
+@inner
 def allowed(f, c, timings, attack):
     """May the player attack (0), roll (1), walk (2) now, by the label shown and his stamina?"""
     if attack < 2 and math.floor(f.sp) <= 0.0:
@@ -105,7 +105,7 @@ def player_tick(f, g, c, T, key, button, cam, at, tick):
     clock_tick(f, c, moves, key if button == NONE else -1)
 
 
-@njit
+@inner
 def _fight_tick(f, g, c, T, key, button, cam, at, tick):
     player_tick(f, g, c, T, key, button, cam, at, tick)
     dx, dy = f.px - f.bx, f.py - f.by
@@ -125,7 +125,7 @@ def _fight_tick(f, g, c, T, key, button, cam, at, tick):
         f.poise = c.poise
 
 
-@njit
+@inner
 def accepted(f, c, T, control):
     """The key and button that get through: pressed while disabled has no effect, and randomisation may lose some."""
     key, button = control.direction, control.button
@@ -139,7 +139,7 @@ def accepted(f, c, T, control):
     return key, button
 
 
-@njit
+@inner
 def _step(f, g, c, T, key, button):
     cam = _press_camera(f, c) if key >= 0 else f.cam
     at = min(TICKS - 1, int(c.delay_ticks) + f.delay)
@@ -166,13 +166,13 @@ def _step(f, g, c, T, key, button):
         g.outcome = FELL if f.pmove == FALL_MOVE else DIED
 
 
-@njit
+@inner
 def _noise(f, g, index):
     """A number in [-1, 1) that depends on fight, step and index, and disturbs no draw of the fight."""
     return 2.0 * unit(mixed(f.key ^ NOISE_SALT, np.uint64(g.step) * np.uint64(16) + np.uint64(index))) - 1.0
 
 
-@njit
+@inner
 def show_record(f, g, c, T):
     """Fill the record from the simulator's own state."""
     g.phase = f.phase
@@ -215,7 +215,7 @@ def show_record(f, g, c, T):
     g.time_s = g.step * 0.1
 
 
-@njit
+@inner
 def _blur(f, g):
     for i in range(3):
         g.player_pose[i] += f.noise_m * _noise(f, g, i)
@@ -228,7 +228,7 @@ def _blur(f, g):
         g.boss_animation_duration[i] = min(max(g.boss_animation_duration[i] + its, 0.0), MAX_DURATION_S)
 
 
-@njit
+@inner
 def _only_nothing(f, g, c, T):
     """Is pressing nothing all that is open?"""
     if g.outcome != RUNNING:
@@ -238,7 +238,7 @@ def _only_nothing(f, g, c, T):
     )
 
 
-@njit
+@inner
 def step_fights(fights, hidden, controls, T, skip, low, high):
     """Step the fights [low, high); those that are over stay as they are. `skip` goes on until there is a choice."""
     c = T.const
@@ -264,12 +264,12 @@ def step_fights(fights, hidden, controls, T, skip, low, high):
         show_record(f, g, c, T)
 
 
-@njit
+@inner
 def _centred(f, bound):
     return bound * (2.0 * draw(f) - 1.0)
 
 
-@njit
+@inner
 def _randomize(f, c, strength):
     f.boss_clock, f.reach_k, f.damage_k, f.speed_k = 1.0, 1.0, 1.0, 1.0
     f.shift_s, f.drop, f.noise_m, f.noise_rad, f.noise_s, f.delay = 0.0, 0.0, 0.0, 0.0, 0.0, 0
@@ -289,12 +289,12 @@ def _randomize(f, c, strength):
     )
 
 
-@njit
+@inner
 def _or_default(value, default):
     return default if math.isnan(value) else value
 
 
-@njit
+@inner
 def _reset(f, g, c, T, start, phase, changes, strength):
     f.draws = np.uint64(0)
     _randomize(f, c, strength)
@@ -337,7 +337,7 @@ def _reset(f, g, c, T, start, phase, changes, strength):
     g.player_max_hp, g.player_max_sp, g.boss_max_hp = int(c.hp), int(c.sp), int(c.boss_hp)
 
 
-@njit
+@inner
 def reset_fights(fights, hidden, mask, starts, seeds, seeded, T, phase, changes, strength, low, high):
     """Begin anew the masked fights of [low, high): from their seeds, or from what their last fight leads to."""
     c = T.const
