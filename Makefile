@@ -31,7 +31,7 @@ format: $(SETUP) ## rewrite the code in the project's style
 	@$(BIN)/ruff format
 
 bench: $(BENCH_SETUP) ## measure speed, ours beside peers
-	@$(BIN)/souls bench
+	@$(BIN)/souls bench sim
 
 clean: ## remove .venv, caches and build results
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
