@@ -29,6 +29,13 @@ def workers() -> int:
     return sum(thread.name.startswith("fights-") for thread in threading.enumerate())
 
 
+def workers_left() -> int:
+    """How many there are once those that are on their way home have gone."""
+    gc.collect()
+    time.sleep(LONG_IDLE_S)
+    return workers()
+
+
 def wait_for_workers(count: int) -> None:
     limit = time.monotonic() + 5.0
     while workers() != count and time.monotonic() < limit:
@@ -57,13 +64,13 @@ def test_an_idle_crew_costs_next_to_nothing() -> None:
 
 
 def test_one_thread_starts_no_workers() -> None:
-    before = workers()
+    before = workers_left()
     engine(1).step(WALK)
     assert workers() == before
 
 
 def test_workers_end_with_close_and_with_their_engine() -> None:
-    before = workers()
+    before = workers_left()
     closed, dropped = engine(3), engine(2)
     assert workers() == before + 3
     closed.close()
