@@ -95,7 +95,9 @@ def boss_script(fights: Fights, moveset: Moveset, tick_s: float) -> Script:
         lasted_s = math.nan
         if end < len(fights):
             lasted_s = shown_s[end - 1] + TICKS_PER_STEP * tick_s - shown_s[end] - lead_s
-        stays.append(Stay(move, first, end - 1, lasted_s, lead_s, linked, int(label[first]) in known))
+        # Where a recording begins in the middle of a move, nobody knows by how much its label led.
+        whole = first > 0 or shown_s[0] <= TICKS_PER_STEP * tick_s
+        stays.append(Stay(move, first, end - 1, lasted_s, lead_s, linked, whole and int(label[first]) in known))
     return Script(_packed(reader.begun, tick_s), tuple(stays), moves_by_label(moveset, int(fights["phase"][0])))
 
 
