@@ -1,7 +1,8 @@
-"""Threads that step their stretch of the fights the moment the first thread does.
+"""Threads that step the fights together with the caller.
 
-Waking a sleeping thread takes as long as a tenth of a step of 1,024 fights. So a worker that has done its stretch
-watches for the next one for a while, outside of the interpreter's lock, before it goes to sleep.
+The fights are cut into chunks, and every thread takes the next one that is left: whoever is held up takes fewer, and
+nobody waits for a thread that sleeps. Waking one takes a tenth of a step of 1,024 fights, so a worker watches for the
+next step for a while, outside of the interpreter's lock, before it goes to sleep.
 """
 
 from __future__ import annotations
@@ -21,14 +22,18 @@ from soulsgym.errors import SoulsError
 from soulsgym.sim.compiling import inner
 
 LINE = 8
-"""Flags are kept a cache line apart, so that threads do not slow each other down by writing side by side."""
-TICKET, SKIP, CLOSED = 0, 1, 2
-DONE, ASLEEP = 0, 1
+"""Flags are kept a cache line apart, so that threads do not slow each other by writing side by side."""
+TICKET, NEXT, FINISHED, SKIP, CLOSED, SEEN = (LINE * line for line in range(6))
+"""Steps handed out; the next chunk to take; chunks done; how to step; the end; from here on, a line per worker: the
+last ticket it saw, and whether it sleeps."""
+ASLEEP = 1
+CHUNK = 64
 WATCH = 400_000
 """How often a worker looks for work before it sleeps, about a millisecond."""
 PATIENCE = 20_000_000_000
-"""How often the first thread looks for the others before it gives up, more than ten seconds."""
+"""How often the caller looks for the last chunks before it gives up, more than ten seconds."""
 NAP_S = 0.1
+NOTHING_LEFT = 1 << 40
 
 Flags = npt.NDArray[np.int64]
 _intrinsic: Any = intrinsic
@@ -54,58 +59,81 @@ def _store(typing: Any, flags: Any, index: Any, value: Any) -> Any:
     return types.void(flags, types.intp, types.int64), build
 
 
+@_intrinsic
+def _next(typing: Any, flags: Any, index: Any) -> Any:
+    """Add one, and give the number before."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        one = ir.Constant(ir.IntType(64), 1)
+        return builder.atomic_rmw("add", builder.gep(array.data, [args[1]]), one, "seq_cst")
+
+    return types.int64(flags, types.intp), build
+
+
+@inner
+def hand_out(flags: Any) -> None:
+    """Begin a step. Everything a thread needs for it must be in place: one that is late may take a chunk at once."""
+    _store(flags, FINISHED, 0)
+    _store(flags, NEXT, 0)
+    _store(flags, TICKET, _load(flags, TICKET) + 1)
+
+
 @inner
 def await_ticket(flags: Any, role: Any) -> Any:
-    """Watch for a ticket this worker has not done; 0 if none comes for a while, or the work is over."""
-    done = _load(flags, LINE * role + DONE)
+    """Watch for a ticket this worker has not seen; false if none comes for a while, or the work is over."""
+    seen = SEEN + LINE * (role - 1)
     for _ in range(WATCH):
         ticket = _load(flags, TICKET)
         if _load(flags, CLOSED) != 0:
-            return 0
-        if ticket != done:
-            return ticket
-    return 0
+            return False
+        if ticket != _load(flags, seen):
+            _store(flags, seen, ticket)
+            return True
+    return False
 
 
 @inner
-def report(flags: Any, role: Any, ticket: Any) -> None:
-    """Tell the first thread that the stretch is done."""
-    _store(flags, LINE * role + DONE, ticket)
+def take_chunk(flags: Any) -> Any:
+    """The first fight of the next chunk; beyond the last one when none is left."""
+    return CHUNK * _next(flags, NEXT)
 
 
 @inner
-def all_done(flags: Any) -> Any:
-    """Wait until every worker has reported; false if one never does."""
-    ticket = _load(flags, TICKET)
-    for role in range(1, len(flags) // LINE):
-        looks = 0
-        while _load(flags, LINE * role + DONE) != ticket:
-            looks += 1
-            if looks > PATIENCE:
-                return False
-    return True
+def finish_chunk(flags: Any) -> None:
+    """Count a chunk as done."""
+    _next(flags, FINISHED)
+
+
+@inner
+def all_finished(flags: Any, chunks: Any) -> Any:
+    """Wait for the chunks that other threads are still at; false if one never comes."""
+    looks = 0
+    while _load(flags, FINISHED) < chunks and looks < PATIENCE:
+        looks += 1
+    return looks < PATIENCE
 
 
 class Crew:
-    """Workers for the stretches 1, 2, ...; stretch 0 is the caller's own."""
+    """The caller and `threads - 1` workers."""
 
-    def __init__(self, step: Callable[..., bool], given: tuple[Any, ...], stretches: list[tuple[int, int]]) -> None:
-        self._step, self._given, self._stretches = step, given, stretches
-        self.flags: Flags = np.zeros(LINE * len(stretches), np.int64)
-        self._bells = [threading.Event() for _ in stretches[1:]]
+    def __init__(self, step: Callable[..., bool], given: tuple[Any, ...], threads: int) -> None:
+        self._step, self._given = step, given
+        self.flags: Flags = np.zeros(SEEN + LINE * threads, np.int64)
+        self.flags[NEXT] = NOTHING_LEFT
+        self._bells = [threading.Event() for _ in range(threads - 1)]
         for role, bell in enumerate(self._bells, start=1):
-            work = (step, given, self.flags, stretches[role], role, bell)
+            work = (step, given, self.flags, role, bell)
             threading.Thread(target=_work, args=work, name=f"fights-{role}", daemon=True).start()
         self._dismiss = weakref.finalize(self, _dismiss, self.flags, self._bells)
 
     def step(self, skip: bool) -> None:
-        """Step all stretches once."""
+        """Step all fights once."""
         self.flags[SKIP] = skip
-        self.flags[TICKET] += 1
-        for role, bell in enumerate(self._bells, start=1):
-            if self.flags[LINE * role + ASLEEP]:
+        for role, bell in enumerate(self._bells):
+            if self.flags[SEEN + LINE * role + ASLEEP]:
                 bell.set()
-        if not self._step(*self._given, self.flags, 0, *self._stretches[0]):
+        if not self._step(*self._given, self.flags, 0):
             raise SoulsError("a thread of the simulator stopped answering; make the environment anew, with threads=1")
 
     def close(self) -> None:
@@ -119,19 +147,13 @@ def _dismiss(flags: Flags, bells: list[threading.Event]) -> None:
         bell.set()
 
 
-def _work(
-    step: Callable[..., bool],
-    given: tuple[Any, ...],
-    flags: Flags,
-    stretch: tuple[int, int],
-    role: int,
-    bell: threading.Event,
-) -> None:
+def _work(step: Callable[..., bool], given: tuple[Any, ...], flags: Flags, role: int, bell: threading.Event) -> None:
+    seen = SEEN + LINE * (role - 1)
     while not flags[CLOSED]:
-        step(*given, flags, role, *stretch)
-        flags[LINE * role + ASLEEP] = 1
-        while flags[TICKET] == flags[LINE * role + DONE] and not flags[CLOSED]:
-            # Not for ever: a ticket handed out in the moment of falling asleep rings no bell.
+        step(*given, flags, role)
+        flags[seen + ASLEEP] = 1
+        while flags[TICKET] == flags[seen] and not flags[CLOSED]:
+            # Not for ever: a step that begins in the moment of falling asleep may ring no bell.
             bell.wait(NAP_S)
             bell.clear()
-        flags[LINE * role + ASLEEP] = 0
+        flags[seen + ASLEEP] = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ class SimEngine:
     """`n` fights of one moveset.
 
     `phase` is where a fight begins; `changes` lets the boss go on to the next phase at its threshold. With `threads`
-    the fights are stepped in as many stretches at once; the result is the same for any number.
+    that many step the fights together; the result is the same for any number.
     """
 
     def __init__(
@@ -54,12 +53,11 @@ class SimEngine:
         self.hidden: npt.NDArray[Any] = np.zeros(n, HIDDEN)
         self.tables = pack(moveset)
         self._phase, self._changes, self._randomize = phase, changes, float(randomize)
-        bounds = np.linspace(0, n, min(threads, n) + 1).astype(int)
         self._controls: Controls = np.zeros(n, CONTROL)
-        self._crew = self._crew_for([(int(low), int(high)) for low, high in pairwise(bounds)])
+        self._crew = self._crew_of(threads)
 
-    def _crew_for(self, stretches: list[tuple[int, int]]) -> Crew:
-        return Crew(step_range, (self.fights, self.hidden, self._controls, self.tables), stretches)
+    def _crew_of(self, threads: int) -> Crew:
+        return Crew(step_range, (self.fights, self.hidden, self._controls, self.tables), threads)
 
     def reset(
         self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None = None
@@ -103,7 +101,7 @@ class SimEngine:
     def close(self) -> None:
         """End the threads; a later step does without them."""
         self._crew.close()
-        self._crew = self._crew_for([(0, len(self.fights))])
+        self._crew = self._crew_of(1)
 
     def check_starts(self, starts: npt.NDArray[Any]) -> None:
         """Refuse starts that no fight can have; for what comes from outside."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from soulsgym.sim.compiling import njit
-from soulsgym.sim.crew import SKIP, TICKET, all_done, await_ticket, report
+from soulsgym.sim.crew import CHUNK, SKIP, all_finished, await_ticket, finish_chunk, hand_out, take_chunk
 from soulsgym.sim.replay import label_duration, replay_boss, replay_player
 from soulsgym.sim.tick import reset_fights, step_fights
 
@@ -28,20 +28,22 @@ def _digest_of_sources() -> str:
 
 def _compiled(digest: str) -> tuple[Callable[..., bool], Callable[..., None]]:
     @njit(nogil=True, cache=True)
-    def step_range(
-        fights: Any, hidden: Any, controls: Any, tables: Any, flags: Any, role: int, low: int, high: int
-    ) -> bool:
-        """Step a stretch: the first thread (role 0) once, a worker again and again while there are tickets."""
+    def step_range(fights: Any, hidden: Any, controls: Any, tables: Any, flags: Any, role: int) -> bool:
+        """Step the fights chunk by chunk: the caller (role 0) once, a worker as long as there are tickets."""
         if len(digest) == 0:
             return False
-        while True:
-            ticket = await_ticket(flags, role) if role > 0 else flags[TICKET]
-            if role > 0 and ticket == 0:
-                return True
-            step_fights(fights, hidden, controls, tables[0], flags[SKIP] != 0, low, high)
+        count = len(fights)
+        if role == 0:
+            hand_out(flags)
+        while role == 0 or await_ticket(flags, role):
+            low = take_chunk(flags)
+            while low < count:
+                step_fights(fights, hidden, controls, tables[0], flags[SKIP] != 0, low, min(low + CHUNK, count))
+                finish_chunk(flags)
+                low = take_chunk(flags)
             if role == 0:
-                return bool(all_done(flags))
-            report(flags, role, ticket)
+                return bool(all_finished(flags, (count + CHUNK - 1) // CHUNK))
+        return True
 
     @njit(nogil=True, cache=True)
     def reset_range(
