@@ -187,6 +187,7 @@ class Boss:
     turn_deg_per_s: float
     turn_animation_beyond_deg: float
     turn_around_beyond_deg: float
+    contact_drag: float
     damage_taken_factor: float
     riposte_within_m: float
     riposte_arc_deg: float
@@ -214,6 +215,7 @@ def parse_boss(file: Path, content: dict[str, object], animations: tuple[str, ..
         "turn_deg_per_s": body.number("turn_deg_per_s", low=0.0, high=FASTEST_TURN_DEG_PER_S),
         "turn_animation_beyond_deg": body.number("turn_animation_beyond_deg", low=0.0, high=180.0),
         "turn_around_beyond_deg": body.number("turn_around_beyond_deg", low=0.0, high=180.0),
+        "contact_drag": body.number("contact_drag", low=0.0, high=1.0),
         "damage_taken_factor": opened.number("damage_taken_factor", low=1.0),
         "riposte_within_m": opened.number("riposte_within_m", low=0.0),
         "riposte_arc_deg": opened.number("riposte_arc_deg", low=0.0, high=180.0),

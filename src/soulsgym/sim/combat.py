@@ -22,9 +22,6 @@ from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE
 from soulsgym.sim.player import GRABBED, invulnerable, show, start_flinch, start_reaction
 
 SECTOR, THRUST, DISC = range(len(HIT_SHAPES))
-CONTACT_DRAG = 0.25
-"""Share of his sideways motion that the boss loses against a player in his way. Recorded contacts (swing, leap and bash
-at a player 1.25 m away) show him slip past: 0 fits them best, 0.25 as well within their spread, 0.5 no more."""
 CORNER_TRIES = 4
 """How often a body is pushed back from one edge into, perhaps, the next."""
 RIPOSTE = PLAYER_KINDS.index("riposte")
@@ -144,7 +141,7 @@ def boss_blows(f, g, c, T, r, dx, dy):
 
 
 @inner
-def _wound_boss(f, g, c, damage, move):
+def _wound_boss(f, g, damage, move):
     damage = min(f.boss_hp, damage)
     f.boss_hp -= damage
     g.damage_dealt += damage
@@ -160,7 +157,7 @@ def player_blows(f, g, c, T, r, dx, dy):
     if mine.kind == RIPOSTE:
         if f.pt >= mine.riposte_s:
             f.struck = 1
-            _wound_boss(f, g, c, mine.riposte_damage, f.pmove)
+            _wound_boss(f, g, mine.riposte_damage, f.pmove)
         return
     if not mine.hit_from <= f.pt <= mine.hit_to:
         return
@@ -169,7 +166,7 @@ def player_blows(f, g, c, T, r, dx, dy):
     f.struck = 1
     kind = T.boss_moves[f.bmove].kind
     opened = kind in (OPEN, PARRIED)
-    _wound_boss(f, g, c, round(mine.damage * (c.opened_factor if opened else 1.0)), f.pmove)
+    _wound_boss(f, g, round(mine.damage * (c.opened_factor if opened else 1.0)), f.pmove)
     f.poise_t = 0.0
     # A change of phase is never broken off: it would begin again, with all its openings.
     if opened or kind in (EXECUTED, TRANSFORM):
@@ -221,7 +218,7 @@ def separate(f, c, T, boss_x, boss_y):
     # The boss is not pushed farther than he came; the rest is the player's.
     stopped = min(its, overlap * (1.0 - share))
     if stopped > 0.0:
-        held = CONTACT_DRAG * stopped / its
+        held = c.contact_drag * stopped / its
         f.bx -= nx * stopped + held * (boss_x - nx * its)
         f.by -= ny * stopped + held * (boss_y - ny * its)
     f.px += nx * (overlap - stopped)

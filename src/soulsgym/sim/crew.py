@@ -33,7 +33,6 @@ WATCH = 400_000
 PATIENCE = 20_000_000_000
 """How often the caller looks for the last chunks before it gives up, more than ten seconds."""
 NAP_S = 0.1
-NOTHING_LEFT = 1 << 40
 
 Flags = npt.NDArray[np.int64]
 _intrinsic: Any = intrinsic
@@ -120,7 +119,6 @@ class Crew:
     def __init__(self, step: Callable[..., bool], given: tuple[Any, ...], threads: int) -> None:
         self._step, self._given = step, given
         self.flags: Flags = np.zeros(SEEN + LINE * threads, np.int64)
-        self.flags[NEXT] = NOTHING_LEFT
         self._bells = [threading.Event() for _ in range(threads - 1)]
         for role, bell in enumerate(self._bells, start=1):
             work = (step, given, self.flags, role, bell)

@@ -14,7 +14,7 @@ from soulsgym.movesets import Moveset
 from soulsgym.movesets.pack import pack
 from soulsgym.sim.crew import Crew
 from soulsgym.sim.hidden import HIDDEN
-from soulsgym.sim.kernels import reset_range, step_range
+from soulsgym.sim.kernels import reset_masked, step_together
 from soulsgym.state import FIGHT, Fights, Outcome
 
 KIND = "sim-1"
@@ -57,7 +57,7 @@ class SimEngine:
         self._crew = self._crew_of(threads)
 
     def _crew_of(self, threads: int) -> Crew:
-        return Crew(step_range, (self.fights, self.hidden, self._controls, self.tables), threads)
+        return Crew(step_together, (self.fights, self.hidden, self._controls, self.tables), threads)
 
     def reset(
         self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None = None
@@ -67,9 +67,9 @@ class SimEngine:
             raise MisuseError(f"starts are {len(starts)} x {starts.dtype}; give {len(self.fights)} x START")
         seeded = seeds is not None
         given = np.zeros(len(self.fights), np.uint64) if seeds is None else seeds
-        reset_range(
+        reset_masked(
             self.fights, self.hidden, mask, starts, given, seeded, self.tables,
-            self._phase, int(self._changes), self._randomize, 0, len(self.fights),
+            self._phase, int(self._changes), self._randomize,
         )  # fmt: skip
 
     def step(self, controls: Controls, *, skip: bool = False) -> None:

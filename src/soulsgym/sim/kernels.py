@@ -28,7 +28,7 @@ def _digest_of_sources() -> str:
 
 def _compiled(digest: str) -> tuple[Callable[..., bool], Callable[..., None]]:
     @njit(nogil=True, cache=True)
-    def step_range(fights: Any, hidden: Any, controls: Any, tables: Any, flags: Any, role: int) -> bool:
+    def step_together(fights: Any, hidden: Any, controls: Any, tables: Any, flags: Any, role: int) -> bool:
         """Step the fights chunk by chunk: the caller (role 0) once, a worker as long as there are tickets."""
         if len(digest) == 0:
             return False
@@ -46,14 +46,14 @@ def _compiled(digest: str) -> tuple[Callable[..., bool], Callable[..., None]]:
         return True
 
     @njit(nogil=True, cache=True)
-    def reset_range(
+    def reset_masked(
         fights: Any, hidden: Any, mask: Any, starts: Any, seeds: Any, seeded: bool, tables: Any,
-        phase: int, changes: int, strength: float, low: int, high: int,
+        phase: int, changes: int, strength: float,
     ) -> None:  # fmt: skip
         if len(digest) > 0:
-            reset_fights(fights, hidden, mask, starts, seeds, seeded, tables[0], phase, changes, strength, low, high)
+            reset_fights(fights, hidden, mask, starts, seeds, seeded, tables[0], phase, changes, strength)
 
-    return step_range, reset_range
+    return step_together, reset_masked
 
 
 def _compiled_replay(digest: str) -> tuple[Callable[..., None], Callable[..., int], Callable[..., float]]:
@@ -89,5 +89,5 @@ def _compiled_replay(digest: str) -> tuple[Callable[..., None], Callable[..., in
     return follow_player, follow_boss, time_label
 
 
-step_range, reset_range = _compiled(_digest_of_sources())
+step_together, reset_masked = _compiled(_digest_of_sources())
 follow_player, follow_boss, time_label = _compiled_replay(_digest_of_sources())

@@ -16,6 +16,8 @@ GRABBED = PLAYER_KINDS.index("grabbed")
 NONE, ROLL, LIGHT, HEAVY, PARRY = (int(button) for button in Button)
 
 KEY_ANGLE = PI / 4.0
+BACKWARD = -0.4
+"""The forward part of a walking direction below which it counts as backward: B, BL and RB, but not R and L."""
 FIRST_TICKS = 5
 """Ticks of motion in the step of a press: six less the one the input takes."""
 STOP_BY_KEY = (0, 0, 3, 1, 1, 1, 2, 0)
@@ -279,7 +281,9 @@ def _walk(f, c, key, cam):
         phi = 0.0
     forward, right = cosine(phi), sine(phi)
     if f.walk_ticks < FIRST_TICKS:
-        share = c.after_roll_first if f.after_roll == 1 else (c.first_share_back if forward < -0.4 else c.first_share)
+        share = (
+            c.after_roll_first if f.after_roll == 1 else (c.first_share_back if forward < BACKWARD else c.first_share)
+        )
     elif f.after_roll == 1 and f.walk_ticks < FIRST_TICKS + 6:
         share = c.after_roll_second
     else:

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from soulsgym.movesets.pack import TICKS_PER_STEP
 from soulsgym.sim.boss import (
     ATTACKING,
     NO_ACT,
@@ -33,7 +34,7 @@ from soulsgym.sim.player import (
     start_move,
     start_reaction,
 )
-from soulsgym.sim.tick import TICKS, accepted, allowed, player_tick
+from soulsgym.sim.tick import accepted, allowed, player_tick
 from soulsgym.state import MAX_DURATION_S
 
 FLINCH_ROLE = -4
@@ -101,15 +102,15 @@ def _player_step(f, g, c, T, before, after, control, blow):
     _boss_between(f, before, after, 0.0)
     if f.pmove != FALL_MOVE and button == NONE:
         hold(f, c, T.player_moves, T.curves, key)
-    for tick in range(TICKS):
+    for tick in range(TICKS_PER_STEP):
         if blow.tick == tick:
             _strike(f, c, T, blow, after)
         player_tick(f, g, c, T, key, button, cam, int(c.delay_ticks), tick)
-        _boss_between(f, before, after, (tick + 1.0) / TICKS)
+        _boss_between(f, before, after, (tick + 1.0) / TICKS_PER_STEP)
         if f.pmove != FALL_MOVE:
             separate(f, c, T, 0.0, 0.0)
             keep_inside(f, c, T)
-    if blow.tick == TICKS:
+    if blow.tick == TICKS_PER_STEP:
         _strike(f, c, T, blow, after)
 
 
@@ -160,7 +161,7 @@ def _note_player(row, f, c, T):
     row.x, row.y, row.heading, row.sp = f.px, f.py, f.pa, math.floor(f.sp)
     row.label, row.label_s = f.plabel, f.plabel_t
     for kind in range(3):
-        row.open[kind] = f.pmove != FALL_MOVE and allowed(f, c, T.timings, kind)
+        row.open[kind] = f.pmove != FALL_MOVE and allowed(f, T.timings, kind)
 
 
 @inner
@@ -189,7 +190,7 @@ def replay_player(fights, controls, blows, roles, boss_moves, template, state, s
 @inner
 def _player_at(f, before, after, tick, c):
     """The player's state at the end of a tick between two observations that the follower has seen."""
-    left_s = (TICKS - 1 - tick) * c.tick_s
+    left_s = (TICKS_PER_STEP - 1 - tick) * c.tick_s
     if after.pt >= left_s:
         f.pmove, f.pt = after.pmove, after.pt - left_s
     else:
@@ -240,17 +241,17 @@ def replay_boss(fights, states, script, template, state, g, T, strikes, steps, h
         before, after = fights[i - 1], fights[i]
         last_x, last_y = 0.0, 0.0
         if i > 1:
-            last_x = (before.boss_pose[0] - fights[i - 2].boss_pose[0]) / TICKS
-            last_y = (before.boss_pose[1] - fights[i - 2].boss_pose[1]) / TICKS
+            last_x = (before.boss_pose[0] - fights[i - 2].boss_pose[0]) / TICKS_PER_STEP
+            last_y = (before.boss_pose[1] - fights[i - 2].boss_pose[1]) / TICKS_PER_STEP
         frame, turned, moved_x, moved_y = boss_heading(f), 0.0, 0.0, 0.0
-        for tick in range(TICKS):
-            now = (i - 1) * TICKS + tick
+        for tick in range(TICKS_PER_STEP):
+            now = (i - 1) * TICKS_PER_STEP + tick
             if entry < len(script) and script[entry].tick <= now:
-                _begin(f, c, T, before, after, last_x, last_y, script[entry], tick / TICKS)
+                _begin(f, c, T, before, after, last_x, last_y, script[entry], tick / TICKS_PER_STEP)
                 entry += 1
                 frame = wrap(boss_heading(f) - turned)
             x, y, angle = f.bx, f.by, boss_heading(f)
-            _player_between(f, before, after, (tick + 1.0) / TICKS)
+            _player_between(f, before, after, (tick + 1.0) / TICKS_PER_STEP)
             f.vx, f.vy = 0.0, 0.0
             _player_at(f, states[i - 1], states[i], tick, c)
             dx, dy = f.px - f.bx, f.py - f.by

@@ -45,7 +45,7 @@ from soulsgym.sim.player import (
 from soulsgym.sim.random import draw, mixed, unit
 from soulsgym.state import MAX_DURATION_S, Outcome
 
-TICKS = 6
+STEP_S = 0.1
 ROUNDING_S = 1e-6
 """Sixty ticks add up to a little less than they are."""
 RUNNING, WON, DIED, FELL = (int(outcome) for outcome in Outcome)
@@ -73,11 +73,11 @@ def _press_camera(f, c):
 
 
 @inner
-def allowed(f, c, timings, attack):
+def allowed(f, timings, what):
     """May the player attack (0), roll (1), walk (2) now, by the label shown and his stamina?"""
-    if attack < 2 and math.floor(f.sp) <= 0.0:
+    if what < 2 and math.floor(f.sp) <= 0.0:
         return False
-    return f.plabel_t >= timings[f.plabel + 1, attack] - ROUNDING_S
+    return f.plabel_t >= timings[f.plabel + 1, what] - ROUNDING_S
 
 
 @inlined
@@ -89,7 +89,7 @@ def player_tick(f, g, c, T, key, button, cam, at, tick):
         return
     stamina_tick(f, c, moves)
     # Looked at again: a blow may have come in between.
-    if tick == at and button != NONE and allowed(f, c, T.timings, 1 if button == ROLL else 0):
+    if tick == at and button != NONE and allowed(f, T.timings, 1 if button == ROLL else 0):
         r = math.sqrt((f.px - f.bx) ** 2 + (f.py - f.by) ** 2)
         if button == LIGHT and may_riposte(f, c, T, r):
             start_move(f, moves, c.p_riposte)
@@ -132,9 +132,8 @@ def accepted(f, c, T, control):
     if f.drop > 0.0 and (key >= 0 or button != NONE) and draw(f) < f.drop:
         return -1, NONE
     if button == NONE:
-        return (key if key >= 0 and allowed(f, c, T.timings, 2) else -1), NONE
-    kind = 1 if button == 1 else 0
-    if not allowed(f, c, T.timings, kind) or f.pmove == FALL_MOVE:
+        return (key if key >= 0 and allowed(f, T.timings, 2) else -1), NONE
+    if not allowed(f, T.timings, 1 if button == ROLL else 0) or f.pmove == FALL_MOVE:
         return -1, NONE
     return key, button
 
@@ -142,7 +141,7 @@ def accepted(f, c, T, control):
 @inner
 def _step(f, g, c, T, key, button):
     cam = _press_camera(f, c) if key >= 0 else f.cam
-    at = min(TICKS - 1, int(c.delay_ticks) + f.delay)
+    at = min(c.ticks - 1, int(c.delay_ticks) + f.delay)
     g.damage_dealt, g.damage_taken = 0.0, 0.0
     g.hit_by, g.landed, g.dodged = -1, -1, -1
     if f.pmove != FALL_MOVE and button == NONE:
@@ -152,7 +151,7 @@ def _step(f, g, c, T, key, button):
         _fight_tick(f, g, c, T, key, button, cam, at, tick)
         if f.hp <= 0.0 or f.boss_hp <= 0.0:
             break
-    # Once a step is enough for the edge of the arena: nobody gets farther than a roll's metre in it.
+    # Once a step is enough for the edge of the arena, which nobody is seen beyond.
     keep_inside(f, c, T)
     if f.pmove != FALL_MOVE:
         f.pz = ground_z(c, f.px, f.py)
@@ -200,9 +199,9 @@ def show_record(f, g, c, T):
     if f.noise_m > 0.0:
         _blur(f, g)
     over = g.outcome != RUNNING
-    walk = not over and f.pmove != FALL_MOVE and allowed(f, c, T.timings, 2)
-    roll = not over and f.pmove != FALL_MOVE and allowed(f, c, T.timings, 1)
-    attack = not over and f.pmove != FALL_MOVE and allowed(f, c, T.timings, 0)
+    walk = not over and f.pmove != FALL_MOVE and allowed(f, T.timings, 2)
+    roll = not over and f.pmove != FALL_MOVE and allowed(f, T.timings, 1)
+    attack = not over and f.pmove != FALL_MOVE and allowed(f, T.timings, 0)
     for i in range(8):
         g.action_mask[i] = walk
         g.action_mask[8 + i] = roll
@@ -212,7 +211,7 @@ def show_record(f, g, c, T):
     g.boss_move, g.boss_move_s = f.bmove, f.bt
     g.player_move, g.player_move_s = f.pmove, f.pt
     g.invulnerable = invulnerable(f, c, T.player_moves)
-    g.time_s = g.step * 0.1
+    g.time_s = g.step * STEP_S
 
 
 @inner
@@ -222,10 +221,8 @@ def _blur(f, g):
         g.boss_pose[i] += f.noise_m * _noise(f, g, 3 + i)
     g.player_pose[3] = wrap(g.player_pose[3] + f.noise_rad * _noise(f, g, 6))
     g.boss_pose[3] = wrap(g.boss_pose[3] + f.noise_rad * _noise(f, g, 7))
-    for i in range(1):
-        mine, its = f.noise_s * _noise(f, g, 8), f.noise_s * _noise(f, g, 9)
-        g.player_animation_duration[i] = min(max(g.player_animation_duration[i] + mine, 0.0), MAX_DURATION_S)
-        g.boss_animation_duration[i] = min(max(g.boss_animation_duration[i] + its, 0.0), MAX_DURATION_S)
+    for shown, index in ((g.player_animation_duration, 8), (g.boss_animation_duration, 9)):
+        shown[0] = min(max(shown[0] + f.noise_s * _noise(f, g, index), 0.0), MAX_DURATION_S)
 
 
 @inner
@@ -234,7 +231,7 @@ def _only_nothing(f, g, c, T):
     if g.outcome != RUNNING:
         return False
     return f.pmove == FALL_MOVE or not (
-        allowed(f, c, T.timings, 0) or allowed(f, c, T.timings, 1) or allowed(f, c, T.timings, 2)
+        allowed(f, T.timings, 0) or allowed(f, T.timings, 1) or allowed(f, T.timings, 2)
     )
 
 
@@ -338,10 +335,10 @@ def _reset(f, g, c, T, start, phase, changes, strength):
 
 
 @inner
-def reset_fights(fights, hidden, mask, starts, seeds, seeded, T, phase, changes, strength, low, high):
-    """Begin anew the masked fights of [low, high): from their seeds, or from what their last fight leads to."""
+def reset_fights(fights, hidden, mask, starts, seeds, seeded, T, phase, changes, strength):
+    """Begin anew the masked fights: from their seeds, or from what their last fight leads to."""
     c = T.const
-    for i in range(low, high):
+    for i in range(len(fights)):
         if mask[i]:
             f, g = hidden[i], fights[i]
             f.key = mixed(seeds[i], EPISODE_SALT) if seeded else mixed(f.key, EPISODE_SALT)
