@@ -5,13 +5,17 @@ BIN := $(VENV)/bin
 PIP_INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 SETUP := $(VENV)/.installed-dev
+TRAIN_SETUP := $(VENV)/.installed-train
 BENCH_SETUP := $(VENV)/.installed-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format bench clean
+.PHONY: help setup train test lint format bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+train: $(TRAIN_SETUP) ## train an agent that beats Iudex Gundyr, evaluate it, write a report (ARGS="--set run.seed=1")
+	@$(BIN)/souls train $(ARGS)
 
 setup: $(SETUP) ## build .venv with everything needed to develop and test
 
@@ -30,19 +34,29 @@ format: $(SETUP) ## rewrite the code in the project's style
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: $(BENCH_SETUP) ## measure speed, ours beside peers
+bench: $(BENCH_SETUP) ## measure speed, ours beside limits and peers
 	@$(BIN)/souls bench sim
+	@$(BIN)/souls bench train
 
 clean: ## remove .venv, caches and build results
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-$(SETUP): pyproject.toml constraints.txt
+$(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed, $(PYTHON) is not; try: make setup PYTHON=python3.11" >&2; exit 1; }
 	@echo "setup: creating $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	@echo "setup: installing soulsgym and its development tools into $(VENV) (about a minute the first time)"
+
+# Torch goes first and alone, by its pin: asked for by the extras it would bring its CUDA libraries along.
+$(TRAIN_SETUP): $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo "setup: installing soulsgym with what training needs into $(VENV) (about a minute the first time)"
+	@$(PIP_INSTALL) "$$(grep '^torch==' constraints.txt)"
+	@$(PIP_INSTALL) -e '.[train]'
+	@touch $@
+
+$(SETUP): $(TRAIN_SETUP)
+	@echo "setup: installing the development tools"
 	@$(PIP_INSTALL) -e '.[dev]'
 	@touch $@
 

@@ -90,9 +90,9 @@ class Outcome(IntEnum):
     FELL = 3
 
 
-def copied(fights: Fights) -> Fights:
-    """A copy of the record, as plain bytes: NumPy copies structured arrays field by field, ten times slower."""
-    return fights.view(np.uint8).copy().view(FIGHT)
+def copied(records: Fights) -> Fights:
+    """A copy of records, as plain bytes: NumPy copies structured arrays field by field, ten times slower."""
+    return records.view(np.uint8).copy().view(records.dtype)
 
 
 def observation_of(fights: Fights) -> dict[str, npt.NDArray[Any]]:

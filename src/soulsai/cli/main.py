@@ -11,7 +11,15 @@ except ModuleNotFoundError:
     sys.exit("souls: the command line is not installed; run: pip install 'soulsgym[cli]'")
 
 from soulsai.cli.bench import bench
+from soulsai.cli.compare import compare_runs
+from soulsai.cli.config import config
+from soulsai.cli.eval import evaluate_run
+from soulsai.cli.export import export
 from soulsai.cli.fidelity import fidelity
+from soulsai.cli.presets import presets
+from soulsai.cli.runs import runs
+from soulsai.cli.train import train
+from soulsai.cli.watch import watch
 
 app = typer.Typer(name="souls", no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -33,9 +41,15 @@ def souls(
     """Train agents that beat Souls bosses."""
 
 
+app.command()(train)
+app.command("eval")(evaluate_run)
+app.command("compare")(compare_runs)
+app.command()(watch)
+app.command()(export)
+app.command()(runs)
+app.command()(presets)
+app.add_typer(config, name="config")
 app.command()(fidelity)
-
-
 app.add_typer(bench, name="bench")
 
 

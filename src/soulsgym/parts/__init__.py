@@ -1,1 +1,1 @@
-"""Parts that environments are put together from: rewards and starts."""
+"""Parts of an environment: encoders, rewards, actions, endings, starts."""

@@ -15,7 +15,7 @@ from soulsgym.movesets.pack import pack
 from soulsgym.sim.crew import Crew
 from soulsgym.sim.hidden import HIDDEN
 from soulsgym.sim.kernels import reset_masked, step_together
-from soulsgym.state import FIGHT, Fights, Outcome
+from soulsgym.state import FIGHT, Fights, Outcome, copied
 
 KIND = "sim-1"
 """Kind of a snapshot; the number rises when the meaning of HIDDEN changes."""
@@ -81,7 +81,7 @@ class SimEngine:
 
     def snapshot(self) -> Snapshot:
         """Copy the state of all fights."""
-        return Snapshot(KIND, self.fights.copy(), self.hidden.copy())
+        return Snapshot(KIND, copied(self.fights), copied(self.hidden))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot of the same number of fights."""
@@ -95,8 +95,9 @@ class SimEngine:
             raise StartError(
                 f"snapshot holds {len(snapshot.hidden)} fights, this engine {len(self.hidden)}; make them the same"
             )
-        self.fights[:] = snapshot.fights
-        self.hidden[:] = snapshot.hidden
+        # As bytes: the gaps between fields as well, so that equal states are equal to the last bit.
+        self.fights.view(np.uint8)[:] = snapshot.fights.view(np.uint8)
+        self.hidden.view(np.uint8)[:] = snapshot.hidden.view(np.uint8)
 
     def close(self) -> None:
         """End the threads; a later step does without them."""

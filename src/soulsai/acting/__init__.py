@@ -1,0 +1,1 @@
+"""Acting: worlds to act in, policies, and what they collect."""

@@ -1,0 +1,1 @@
+"""Algorithms: one Q-learner, one PPO learner."""

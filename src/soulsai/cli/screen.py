@@ -1,0 +1,163 @@
+"""The live screen of a training run, and its plain form for files and pipes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+from rich.text import Text
+
+from soulsai.evaluation.statistics import wilson
+
+if TYPE_CHECKING:
+    from soulsai.config.schema import Config
+    from soulsai.learning.training import Progress, View
+
+PLAIN_EVERY_S = 5.0
+NEWS = 4
+"""Lines of news kept on the screen."""
+LOSSES = ("loss/policy", "loss/value", "loss/q", "policy/entropy", "policy/kl", "q/mean", "epsilon", "gradient/norm")
+
+
+@contextmanager
+def make_view(name: str, config: Config, *, plain: bool) -> Iterator[View]:
+    """A view of a run, for as long as it lasts."""
+    if plain:
+        yield PlainView()
+        return
+    screen = Screen(name, config)
+    with Live(screen.picture(), console=screen.console, refresh_per_second=4, transient=False) as live:
+        screen.live = live
+        yield screen
+
+
+class PlainView:
+    """One line now and then."""
+
+    def __init__(self) -> None:
+        self._console = Console(soft_wrap=True, highlight=False)
+        self._shown_s = 0.0
+
+    def say(self, text: str) -> None:
+        """One line of news."""
+        self._console.print(f"{clock_text()}  {text}")
+
+    def show(self, progress: Progress) -> None:
+        """A line, at most every few seconds."""
+        if time.monotonic() - self._shown_s < PLAIN_EVERY_S and progress.step < progress.steps:
+            return
+        self._shown_s = time.monotonic()
+        parts = [
+            f"{progress.step:>12,} steps ({progress.step / progress.steps:4.0%})",
+            f"{progress.metrics.get('steps_per_s', 0.0):>9,.0f}/s",
+            *(f"{label} {value}" for label, value in score_lines(progress)),
+            f"left {duration_text(progress.left_s)}",
+        ]
+        self._console.print(f"{clock_text()}  " + " | ".join(parts))
+
+
+class Screen:
+    """A panel that is drawn anew in place."""
+
+    def __init__(self, name: str, config: Config) -> None:
+        self.console = Console()
+        self.live: Live | None = None
+        self._name, self._config = name, config
+        self._news: list[str] = []
+        self._progress: Progress | None = None
+        self._bar = Bar(TextColumn("{task.fields[steps]}"), BarColumn(bar_width=None), TaskProgressColumn())
+        self._task = self._bar.add_task("", total=config.run.steps, steps=f"0 of {config.run.steps:,} steps")
+
+    def say(self, text: str) -> None:
+        """One line of news, below the figures."""
+        self._news = [*self._news, f"{clock_text()}  {text}"][-NEWS:]
+        self._draw()
+
+    def show(self, progress: Progress) -> None:
+        """New figures."""
+        self._progress = progress
+        steps = f"{progress.step:,} of {progress.steps:,} steps"
+        self._bar.update(self._task, completed=min(progress.step, progress.steps), steps=steps)
+        self._draw()
+
+    def picture(self) -> Panel:
+        """The panel as it stands."""
+        figures = self._figures(self._progress) if self._progress else Text()
+        news = Text("\n".join(self._news), style="dim")
+        return Panel(Group(self._bar, figures, news), title=f"souls train: {self._name}", border_style="dark_orange3")
+
+    def _draw(self) -> None:
+        if self.live is not None:
+            self.live.update(self.picture())
+
+    def _figures(self, progress: Progress) -> Table:
+        left, right = Table.grid(padding=(0, 2)), Table.grid(padding=(0, 2))
+        for label, value in (*score_lines(progress), *_time_lines(progress)):
+            left.add_row(Text(label, style="bold"), value)
+        for label, value in _learning_lines(progress):
+            right.add_row(Text(label, style="bold"), value)
+        both = Table.grid(padding=(0, 4), expand=True)
+        both.add_row(left, right)
+        return both
+
+
+def score_lines(progress: Progress) -> list[tuple[str, str]]:
+    """How good it is: wins while exploring, wins in evaluation, return."""
+    lines = []
+    wins, fights = progress.recent_wins
+    if fights:
+        lines.append(("wins in training", rate_text(wins / fights, *wilson(wins, fights)) + f" of the last {fights}"))
+    judgement = progress.judgement
+    if judgement is not None and judgement.wins:
+        lines.append(("wins, evaluated", rate_text(judgement.score, judgement.low, judgement.high)))
+    elif judgement is not None:
+        lines.append(("return, evaluated", f"{judgement.score:.1f}"))
+    if "return/training" in progress.metrics:
+        lines.append(("return", f"{progress.metrics['return/training']:.2f}"))
+    return lines
+
+
+def _time_lines(progress: Progress) -> list[tuple[str, str]]:
+    metrics = progress.metrics
+    lines = [
+        (
+            "speed",
+            f"{metrics.get('steps_per_s', 0.0):,.0f} steps/s, {metrics.get('updates_per_s', 0.0):,.0f} updates/s",
+        ),
+        ("time", f"{duration_text(progress.elapsed_s)}, {duration_text(progress.left_s)} left"),
+    ]
+    if "game_hours" in metrics:
+        lines.insert(1, ("played", f"{metrics['game_hours']:,.1f} hours of the game"))
+    return lines
+
+
+def _learning_lines(progress: Progress) -> list[tuple[str, str]]:
+    lines = [(name, f"{progress.metrics[name]:.4g}") for name in LOSSES if name in progress.metrics]
+    shares = {name: value for name, value in progress.metrics.items() if name.startswith("time/") and value >= 0.005}
+    ordered = sorted(shares.items(), key=lambda item: -item[1])
+    return [*lines, ("time spent", ", ".join(f"{name[5:]} {value:.0%}" for name, value in ordered))]
+
+
+def rate_text(rate: float, low: float, high: float) -> str:
+    """A rate with its interval."""
+    return f"{rate:.1%} ({low:.1%} to {high:.1%})"
+
+
+def duration_text(seconds: float) -> str:
+    """Hours, minutes and seconds."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def clock_text() -> str:
+    """The time of day, for news."""
+    return time.strftime("%H:%M:%S")

@@ -1,0 +1,118 @@
+"""`souls watch`: see a policy fight."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from soulsai.cli.measuring import (
+    WHO,
+    FightOptions,
+    Full,
+    Latest,
+    NoHit,
+    Phase,
+    Randomize,
+    Variant,
+    bar,
+    fight_settings,
+    warn,
+)
+
+if TYPE_CHECKING:
+    from soulsai.evaluation.fighter import Fighter
+
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
+"""One of these tells programs on Linux where to open windows."""
+
+
+def watch(
+    run: Annotated[str, typer.Argument(metavar="RUN", help=WHO)],
+    video: Annotated[Path | None, typer.Option(help="New file (.mp4 or .gif) instead of a window.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the fight: the first one of `souls eval` with this seed.")] = 0,
+    variant: Variant = "",
+    randomize: Randomize = 0.0,
+    phase: Phase = None,
+    full: Full = False,
+    no_hit: NoHit = None,
+    latest: Latest = False,
+    size: Annotated[str, typer.Option(help="Width and height of the picture in pixels.")] = "960x720",
+) -> None:
+    """Show a fight in a window, or record it.
+
+    Example: souls watch runs/mine --video fight.mp4
+    """
+    from soulsai.learning.loading import load_contestant
+
+    pixels = _pixels(size)
+    one = load_contestant(run, latest=latest, warn=warn)
+    fighter = one.fighter()
+    options = FightOptions(variant, randomize, phase, full, no_hit)
+    settings = fight_settings([one.config] if one.config else [], options)
+    if video is None:
+        typer.echo(_shown(fighter, seed, settings, pixels))
+        return
+    from soulsai.evaluation.video import record_video
+
+    with bar(f"recording {video}"):
+        summary = record_video(video, fighter, seed=seed, size=pixels, **settings)
+    typer.echo(summary.sentence)
+
+
+def _pixels(size: str) -> tuple[int, int]:
+    from soulsgym.errors import MisuseError
+
+    found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", size.strip().lower())
+    if found is None:
+        raise MisuseError(f"--size {size!r} is no size; give width x height in pixels, such as 960x720")
+    return int(found[1]), int(found[2])
+
+
+def _shown(fighter: Fighter, seed: int, settings: dict[str, Any], size: tuple[int, int]) -> str:
+    """Play a fight in a window; how it ended."""
+    from soulsai.evaluation.evaluate import STEP_LIMIT, begin_fights, played_steps
+    from soulsai.evaluation.evaluation import EvaluationSettings
+    from soulsgym.envs.render import FightRenderer
+    from soulsgym.movesets import STANDARD, load_moveset
+    from soulsgym.sim.engine import SimEngine
+
+    standard: dict[str, Any] = {
+        "boss": "iudex", "variant": STANDARD, "phase": 1, "full": True, "random_pose": False,
+        "step_limit": STEP_LIMIT, "no_hit": False,
+    }  # fmt: skip
+    fight = EvaluationSettings(**(standard | settings), seed=seed, fights=1)
+    moveset = load_moveset(fight.boss, fight.variant)
+    engine = SimEngine(moveset, 1, phase=fight.phase, changes=fight.full, randomize=fight.randomize)
+    renderer = FightRenderer(moveset, size)
+    begin_fights(engine, fight, 0, 1)
+    _open_window(renderer, engine.fights[0])
+    for _, controls, _ in played_steps(engine, fighter, fight):
+        renderer.show(engine.fights[0], controls[0])
+    renderer.close()
+    return _ending(engine.fights[0])
+
+
+def _open_window(renderer: Any, fight: Any) -> None:
+    from soulsgym.errors import MisuseError
+
+    way_out = MisuseError("no window can be opened here; record the fight instead, with --video fight.mp4")
+    if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in SCREENS):
+        raise way_out  # SDL would draw where nobody can see it
+    try:
+        renderer.show(fight)
+    except MisuseError as error:
+        raise way_out from error
+
+
+def _ending(fight: Any) -> str:
+    from soulsai.evaluation.video import OUTCOMES
+    from soulsgym.state import Outcome
+
+    player, boss = fight["player_hp"][0] / fight["player_max_hp"], fight["boss_hp"][0] / fight["boss_max_hp"]
+    left = f"player {100 * player:.0f} %, boss {100 * boss:.0f} % of their health left"
+    return f"{OUTCOMES[Outcome(int(fight['outcome']))]} after {fight['time_s']:.1f} s, {left}."

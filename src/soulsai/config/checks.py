@@ -1,0 +1,81 @@
+"""Settings that fit their keys but not one another. What works but is unwise is left to the preflight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from soulsai.config.refusal import did_you_mean, refusal
+from soulsai.config.schema import Config, StartsConfig
+from soulsai.config.toml import toml_value
+
+
+def checked(config: Config, source: str = "settings") -> Config:
+    """The config, if a run can use it; `source` says in errors where it comes from."""
+    for problem in _problems(config):
+        raise refusal(source, problem)
+    return config
+
+
+def _problems(config: Config) -> Iterator[str]:
+    if not config.fight.variants:
+        yield 'fight.variants is empty; name at least one, such as ["standard"]'
+    yield from _action_problems(config.actions.names)
+    yield from _share_problems(config.starts)
+    yield from _value_range_problems(config.q.value_range)
+    yield from _minibatch_problems(config) if config.algorithm == "ppo" else _capacity_problems(config)
+
+
+def _action_problems(names: tuple[str, ...]) -> Iterator[str]:
+    if not names:
+        return
+    # Imported late: the names live beside the simulator.
+    from soulsgym.controls import ACTION_NAMES
+
+    for name in names:
+        if name not in ACTION_NAMES:
+            near = did_you_mean(name, ACTION_NAMES)
+            way_out = f'did you mean "{near}"?' if near else f"there are {', '.join(ACTION_NAMES)}"
+            yield f"actions.names has the unknown action {toml_value(name)}; {way_out}"
+        if names.count(name) > 1:
+            yield f"actions.names has {toml_value(name)} twice; leave one out"
+
+
+def _share_problems(starts: StartsConfig) -> Iterator[str]:
+    shares = {"boss_hp_share": starts.boss_hp_share, "player_hp_share": starts.player_hp_share}
+    for key, (low, high) in shares.items():
+        if not 0.0 < low <= high <= 1.0:
+            yield (
+                f"starts.{key} = {toml_value((low, high))} must be the lowest and then the highest share, "
+                "both above 0 and at most 1"
+            )
+
+
+def _value_range_problems(value_range: tuple[float, float]) -> Iterator[str]:
+    low, high = value_range
+    if not low < high:
+        yield f"q.value_range = {toml_value(value_range)} must be the lowest return and then a higher one"
+
+
+def _side_by_side(config: Config) -> tuple[str, int]:
+    """The key that says how many fights or environments are played at once, and their number."""
+    return ("fight.number", config.fight.number) if config.world == "fight" else ("gym.number", config.gym.number)
+
+
+def _minibatch_problems(config: Config) -> Iterator[str]:
+    key, number = _side_by_side(config)
+    collected = config.ppo.rollout * number
+    if config.ppo.minibatch > collected:
+        yield (
+            f"ppo.minibatch = {config.ppo.minibatch} is more than the {collected} decisions between updates "
+            f"(ppo.rollout {config.ppo.rollout} times {key} {number}); make it smaller"
+        )
+
+
+def _capacity_problems(config: Config) -> Iterator[str]:
+    key, number = _side_by_side(config)
+    added = number * config.q.n_step
+    if config.replay.capacity < max(config.q.batch, added):
+        yield (
+            f"replay.capacity = {config.replay.capacity} is too small: it must hold q.batch ({config.q.batch}) "
+            f"and {key} times q.n_step ({added}) transitions"
+        )

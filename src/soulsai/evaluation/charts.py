@@ -1,0 +1,234 @@
+"""Curves of a run and maps of its fights, as plotly figures in pieces of HTML."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsai.evaluation.evaluation import Evaluation
+from soulsai.evaluation.tally import GRID_CELLS, GRID_M
+
+Row = Mapping[str, Any]
+"""A row of metrics: values by metric name, beside "step", "time" and perhaps "elapsed_s"."""
+NOT_METRICS = ("step", "time", "elapsed_s")
+MOST_POINTS = 1000
+"""More points than this make a curve slow to open and no clearer."""
+HEIGHT_PX = 300
+COLOURS = ("#3b8ed0", "#e58606", "#2a9d8f", "#cc503e", "#8e6bbf", "#b8970a", "#d45fa0", "#7f8c8d")
+BAND = "rgba(229, 134, 6, 0.2)"
+"""Colour of the interval around the evaluations, whose curve is the second."""
+SEE_THROUGH = "rgba(0, 0, 0, 0)"
+"""The page's own colours, light or dark, show through; so do those of text and lines, which its style sheet sets."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A metric over steps or minutes."""
+
+    name: str
+    x: list[float]
+    y: list[float]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A title and pieces of HTML that draw it."""
+
+    title: str
+    note: str
+    body: str
+
+
+def metric_charts(rows: Sequence[Row]) -> tuple[list[Chart], list[Chart]]:
+    """The charts everybody asks for, and those of all other metrics; those without data are left out."""
+    names = list(dict.fromkeys(name for row in rows for name in row if name not in NOT_METRICS))
+    wins = [name for name in ("win_rate/training", "win_rate/evaluation") if name in names]  # drawn in this order
+    returns, terms = _family(names, "return/"), _family(names, "reward/")
+    losses, times = _family(names, "loss/"), _family(names, "time/")
+    single = [name for name in ("policy/entropy", "epsilon", "steps_per_s") if name in names]
+    shown = {*wins, *_BOUNDS, *returns, *terms, *losses, *times, *single}
+    x = _steps(rows)
+    main = [
+        _win_chart("Win rate over steps", "steps", rows, wins, x),
+        _win_chart("Win rate over minutes", "minutes of training", rows, wins, _minutes(rows)),
+        _lines("Return", "sum of rewards of an episode", rows, returns, x),
+        _lines("Terms of the reward", "mean sum of each over an episode, weighted", rows, terms, x),
+        *(_lines(_TITLES.get(name, name), _NOTES.get(name, ""), rows, [name], x) for name in (*losses, *single)),
+        _time_chart(rows, times, x),
+    ]
+    others = [_lines(name, "", rows, [name], x) for name in names if name not in shown]
+    return [chart for chart in main if chart], [chart for chart in others if chart]
+
+
+_BOUNDS = ("win_rate/evaluation_low", "win_rate/evaluation_high")
+_TITLES = {"policy/entropy": "Entropy of the policy", "epsilon": "Epsilon", "steps_per_s": "Steps per second"}
+_NOTES = {"policy/entropy": "nat", "epsilon": "share of random actions", "steps_per_s": "environment steps of 0.1 s"}
+
+
+def _family(names: Sequence[str], prefix: str) -> list[str]:
+    return [name for name in names if name.startswith(prefix)]
+
+
+def _steps(rows: Sequence[Row]) -> list[float | None]:
+    return [_number(row.get("step")) for row in rows]
+
+
+def _minutes(rows: Sequence[Row]) -> list[float | None]:
+    """Time spent training where the rows say so; otherwise by the clock, pauses included."""
+    elapsed = [_number(row.get("elapsed_s")) for row in rows]
+    times = elapsed if any(value is not None for value in elapsed) else [_clock_s(row.get("time")) for row in rows]
+    first = 0.0 if times is elapsed else next((value for value in times if value is not None), 0.0)
+    return [None if value is None else (value - first) / 60.0 for value in times]
+
+
+def _clock_s(stamp: object) -> float | None:
+    if not isinstance(stamp, str):
+        return _number(stamp)
+    try:
+        return datetime.fromisoformat(stamp).timestamp()
+    except ValueError:
+        return None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def curve(rows: Sequence[Row], name: str, x: Sequence[float | None]) -> Curve:
+    """The finite values of a metric, thinned out where there are very many; the last one always stays."""
+    points = [
+        (a, b) for row, a in zip(rows, x, strict=True) if a is not None and (b := _number(row.get(name))) is not None
+    ]
+    if len(points) > MOST_POINTS:
+        points = [points[i] for i in np.linspace(0, len(points) - 1, MOST_POINTS).round().astype(int)]
+    return Curve(name, [a for a, _ in points], [b for _, b in points])
+
+
+def _short(name: str) -> str:
+    """A metric's name without its family, for legends."""
+    return name.partition("/")[2] or name
+
+
+def _lines(title: str, note: str, rows: Sequence[Row], names: Sequence[str], x: Sequence[float | None]) -> Chart | None:
+    curves = [found for name in names if (found := curve(rows, name, x)).x]
+    if not curves:
+        return None
+    figure = _figure("steps", legend=len(curves) > 1)
+    for i, found in enumerate(curves):
+        figure.add_scatter(x=found.x, y=found.y, **_line(_short(found.name), i, few=len(found.x) < 40))
+    return Chart(title, note, _html(figure))
+
+
+def _line(name: str, i: int, *, few: bool) -> dict[str, Any]:
+    # Plotly reads a little HTML in names, so they are escaped for it too.
+    return {
+        "name": html.escape(name),
+        "mode": "lines+markers" if few else "lines",
+        "line": {"color": COLOURS[i % len(COLOURS)], "width": 2},
+        "marker": {"size": 5},
+    }
+
+
+def _win_chart(
+    title: str, axis: str, rows: Sequence[Row], names: Sequence[str], x: Sequence[float | None]
+) -> Chart | None:
+    curves = [found for name in names if (found := curve(rows, name, x)).x]
+    if not curves:
+        return None
+    figure = _figure(axis, legend=True)
+    low, high = (curve(rows, name, x) for name in _BOUNDS)
+    if low.x:
+        figure.add_scatter(x=high.x, y=high.y, mode="lines", line={"width": 0}, hoverinfo="skip", showlegend=False)
+        figure.add_scatter(
+            x=low.x, y=low.y, mode="lines", line={"width": 0}, fill="tonexty", fillcolor=BAND, name="95 % interval"
+        )
+    for found in curves:
+        is_training = found.name == "win_rate/training"
+        style = _line(_short(found.name), 0 if is_training else 1, few=not is_training)
+        figure.add_scatter(x=found.x, y=found.y, opacity=0.5 if is_training else 1.0, **style)
+    figure.update_yaxes(range=[-0.02, 1.02], tickformat=".0%")
+    return Chart(
+        title, "greedy evaluations on unseen seeds, and training fights from the standard start", _html(figure)
+    )
+
+
+def _time_chart(rows: Sequence[Row], names: Sequence[str], x: Sequence[float | None]) -> Chart | None:
+    curves = [found for name in names if (found := curve(rows, name, x)).x]
+    if not curves:
+        return None
+    figure = _figure("steps", legend=True)
+    for i, found in enumerate(curves):
+        style = {"mode": "lines", "line": {"width": 0.5, "color": COLOURS[i % len(COLOURS)]}, "stackgroup": "time"}
+        figure.add_scatter(x=found.x, y=found.y, name=html.escape(_short(found.name)), **style)
+    figure.update_yaxes(range=[0, 1], tickformat=".0%")
+    return Chart("Where the time goes", "share of the loop's time by phase", _html(figure))
+
+
+def place_charts(evaluation: Evaluation) -> list[Chart]:
+    """Where the player was, and where he was hit, as the boss sees it."""
+    grids = (
+        ("Where the player is", "seen from above, the boss in the middle looking up", evaluation.places, COLOURS[0]),
+        ("Where he is hit", "one step before the blow", evaluation.hit_places, COLOURS[3]),
+    )
+    return [Chart(title, note, _html(_map(grid, colour))) for title, note, grid, colour in grids if grid.any()]
+
+
+def _map(grid: npt.NDArray[np.int64], colour: str) -> Any:
+    cell_m = 2 * GRID_M / GRID_CELLS
+    centres = [round(-GRID_M + (i + 0.5) * cell_m, 3) for i in range(GRID_CELLS)]
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    figure = _figure("metres to the right of the boss", legend=False)
+    figure.add_heatmap(
+        # The root, so that rare places are seen beside the usual one.
+        x=centres, y=centres, z=np.sqrt(grid).round(2).tolist(), showscale=False,
+        customdata=(grid / grid.sum()).tolist(),
+        colorscale=[[0.0, f"rgba({red}, {green}, {blue}, 0)"], [1.0, f"rgb({red}, {green}, {blue})"]],
+        hovertemplate="%{y} m ahead, %{x} m right: %{customdata:.2%}<extra></extra>",
+    )  # fmt: skip
+    figure.add_scatter(
+        x=[0], y=[0], mode="markers", marker={"symbol": "triangle-up", "size": 13, "color": "#888"}, hoverinfo="skip"
+    )
+    figure.update_layout(hovermode="closest", height=380, showlegend=False)
+    figure.update_xaxes(range=[-GRID_M, GRID_M], constrain="domain")
+    figure.update_yaxes(range=[-GRID_M, GRID_M], scaleanchor="x", title={"text": "metres ahead", "standoff": 4})
+    return figure
+
+
+def _figure(x_title: str, *, legend: bool) -> Any:
+    import plotly.graph_objects as go  # type: ignore[import-untyped]
+
+    figure = go.Figure()
+    figure.update_layout(
+        template="none", height=HEIGHT_PX, margin={"l": 52, "r": 12, "t": 8, "b": 44},
+        paper_bgcolor=SEE_THROUGH, plot_bgcolor=SEE_THROUGH, showlegend=legend, hovermode="x unified",
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "bgcolor": SEE_THROUGH},
+        font={"family": "system-ui, sans-serif", "size": 12},
+    )  # fmt: skip
+    figure.update_xaxes(title={"text": x_title, "standoff": 8}, zeroline=False, automargin=True, exponentformat="SI")
+    figure.update_yaxes(zeroline=False, automargin=True)
+    return figure
+
+
+def _html(figure: Any) -> str:
+    import plotly.io  # type: ignore[import-untyped]
+
+    settings = {"responsive": True, "displayModeBar": False}
+    piece: str = plotly.io.to_html(figure, include_plotlyjs=False, full_html=False, config=settings)
+    return piece
+
+
+def script() -> str:
+    """Plotly's JavaScript, so that the report needs no network."""
+    import plotly.offline  # type: ignore[import-untyped]
+
+    text: str = plotly.offline.get_plotlyjs()
+    return text

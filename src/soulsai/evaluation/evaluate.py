@@ -1,0 +1,178 @@
+"""Plays fights on unseen seeds and counts how they went."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsai.evaluation.evaluation import FALL, Evaluation, EvaluationSettings
+from soulsai.evaluation.fighter import Fighter, Flags, Int64s
+from soulsai.evaluation.seeds import evaluation_seeds
+from soulsai.evaluation.tally import Tally
+from soulsgym.controls import NOTHING, Controls, controls_of
+from soulsgym.engine import standard_starts
+from soulsgym.errors import MisuseError
+from soulsgym.movesets import STANDARD, Moveset, load_moveset
+from soulsgym.sim.engine import SimEngine
+from soulsgym.state import NUM_ACTIONS, Fights, Outcome, copied
+
+__all__ = ["Evaluation", "EvaluationSettings", "begin_fights", "evaluate", "made", "played_steps"]
+
+STEP_LIMIT = 3000
+"""Steps of 0.1 s after which a fight counts as lost."""
+BATCH = 1024
+DIGITS = 5
+RUNNING, DIED, FELL = Outcome.RUNNING, Outcome.DIED, Outcome.FELL
+
+Progress = Callable[[int, int], None]
+"""Told how many fights are over, and how many there are."""
+FighterMaker = Callable[[int], Fighter]
+"""Makes a fighter for as many fights side by side as it is told."""
+
+
+def evaluate(
+    fighter: Fighter | FighterMaker,
+    fights: int,
+    *,
+    seed: int = 0,
+    boss: str = "iudex",
+    variant: str = STANDARD,
+    phase: int = 1,
+    full: bool = True,
+    randomize: float = 0.0,
+    random_pose: bool = False,
+    step_limit: int = STEP_LIMIT,
+    no_hit: bool = False,
+    threads: int = 1,
+    batch: int = BATCH,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Play `fights` fights, up to `batch` side by side, each step on its own so that every blow is counted.
+
+    Instead of a fighter, a function may be given that makes one for a number of fights side by side.
+    """
+    _refuse_impossible(fights, step_limit, batch)
+    settings = EvaluationSettings(
+        boss, variant, phase, full, float(randomize), random_pose, step_limit, no_hit, seed, fights
+    )
+    moveset = load_moveset(boss, variant)
+    # As many in every round, or nearly: a round takes as long as its longest fight.
+    n = math.ceil(fights / math.ceil(fights / batch))
+    one = made(fighter, n)
+    engine = SimEngine(moveset, n, phase=phase, changes=full, randomize=randomize, threads=threads)
+    tally = Tally(moveset)
+    try:
+        endings = [_play_round(engine, one, settings, tally, first, progress) for first in range(0, fights, n)]
+    finally:
+        engine.close()
+    return _evaluation(settings, moveset, tally, np.concatenate(endings))
+
+
+def _play_round(
+    engine: SimEngine,
+    fighter: Fighter,
+    settings: EvaluationSettings,
+    tally: Tally,
+    first: int,
+    progress: Progress | None,
+) -> Fights:
+    """Play as many fights as the engine has, or are left, and return their last records."""
+    count = min(len(engine.fights), settings.fights - first)
+    begin_fights(engine, settings, first, count)
+    tally.begin(engine.fights)
+    for before, _, playing in played_steps(engine, fighter, settings):
+        tally.add(before, engine.fights, playing)
+        if progress:
+            progress(first + count - int((engine.fights["outcome"] == RUNNING).sum()), settings.fights)
+    tally.end()
+    if progress:
+        progress(first + count, settings.fights)
+    return copied(engine.fights)[:count]
+
+
+def _refuse_impossible(fights: int, step_limit: int, batch: int) -> None:
+    for name, value in (("number of fights", fights), ("step limit", step_limit), ("batch", batch)):
+        if value < 1:
+            raise MisuseError(f"{name} {value} is not possible; give 1 or more")
+
+
+def made(fighter: Fighter | FighterMaker, n: int) -> Fighter:
+    """The fighter itself, or what the function makes for `n` fights."""
+    return fighter(n) if callable(fighter) and not hasattr(fighter, "act") else cast(Fighter, fighter)
+
+
+def begin_fights(engine: SimEngine, settings: EvaluationSettings, first: int, count: int) -> None:
+    """Begin the fights `first`, `first` + 1, ... of an evaluation; those beyond `count` are over at once."""
+    n = len(engine.fights)
+    starts = standard_starts(n)
+    starts["random_pose"] = settings.random_pose
+    engine.reset(np.ones(n, np.bool_), starts, evaluation_seeds(settings.seed, first, n))
+    engine.fights["outcome"][count:] = DIED
+
+
+def played_steps(
+    engine: SimEngine, fighter: Fighter, settings: EvaluationSettings
+) -> Iterator[tuple[Fights, Controls, Flags]]:
+    """Play until all fights are over; for every step the records before it, the controls, and who was playing."""
+    fights = engine.fights
+    fighter.begin(fights, np.ones(len(fights), np.bool_))
+    for _ in range(settings.step_limit):
+        playing = fights["outcome"] == RUNNING
+        if not playing.any():
+            return
+        controls = controls_of(_checked(fighter.act(fights), playing))
+        before = copied(fights)
+        engine.step(controls)
+        if settings.no_hit:
+            _end_at_hit(fights, playing)
+        yield before, controls, playing
+
+
+def _checked(actions: Int64s, playing: Flags) -> Int64s:
+    if np.shape(actions) != np.shape(playing):
+        raise MisuseError(f"fighter chose {np.shape(actions)} actions; give one for each of {len(playing)} fights")
+    chosen = np.where(playing, actions, NOTHING)
+    bad = (chosen < 0) | (chosen >= NUM_ACTIONS)
+    if bad.any():
+        raise MisuseError(f"fighter chose action {chosen[bad][0]}; give 0 to {NUM_ACTIONS - 1}")
+    return chosen
+
+
+def _end_at_hit(fights: Fights, playing: Flags) -> None:
+    """The first hit loses, even if the boss died in the same step. The engine leaves alone what is over."""
+    hit = playing & (fights["hit_by"] >= 0) & (fights["damage_taken"] > 0.0)
+    fights["killed_by"][hit] = fights["hit_by"][hit]
+    fights["outcome"][hit] = DIED
+
+
+def _evaluation(settings: EvaluationSettings, moveset: Moveset, tally: Tally, endings: Fights) -> Evaluation:
+    places, hit_places = tally.places()
+    return Evaluation(
+        settings=settings,
+        last_phase=len(moveset.boss.phases) if settings.full else settings.phase,
+        outcome=endings["outcome"].astype(np.int32),
+        killed_by=tuple(
+            tally.name_of(move) if outcome == DIED else FALL if outcome == FELL else ""
+            for move, outcome in zip(endings["killed_by"], endings["outcome"], strict=True)
+        ),
+        time_s=_rounded(endings["time_s"]),
+        player_hp_share=_rounded(endings["player_hp"][:, 0] / endings["player_max_hp"]),
+        boss_hp_share=_rounded(endings["boss_hp"][:, 0] / endings["boss_max_hp"]),
+        damage_taken=_rounded(endings["taken_total"]),
+        steps=endings["step"].astype(np.int32),
+        phase=endings["phase"].astype(np.int32),
+        attacks=tally.attacks(),
+        deaths=tally.deaths(),
+        hits=tally.hits(),
+        places=places,
+        hit_places=hit_places,
+    )
+
+
+def _rounded(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Without the noise of single precision, which would only make files long."""
+    return np.asarray(np.round(values, DIGITS), np.float64)

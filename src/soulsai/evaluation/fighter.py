@@ -1,0 +1,85 @@
+"""Fighters: whatever chooses actions in an evaluation, a trained policy or a script."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsgym.players import Player, make_player
+from soulsgym.state import Fights, Outcome, action_mask_of, observation_of
+
+Flags = npt.NDArray[np.bool_]
+Int64s = npt.NDArray[np.int64]
+
+
+class Fighter(Protocol):
+    """Plays `n` fights side by side from their records."""
+
+    def begin(self, fights: Fights, mask: Flags) -> None:
+        """The fights of `mask` begin anew: forget them. If their number changes, the mask holds all of them."""
+
+    def act(self, fights: Fights) -> Int64s:
+        """The next action, 0 to 19, of every fight; what it says for fights that are over is ignored."""
+
+
+class ScriptedFighter:
+    """A scripted player as a fighter.
+
+    Players with randomness of their own (random, roll_spam, the duellist's errors) draw it for all fights together, so
+    how they play a fight depends on how many are played beside it.
+    """
+
+    def __init__(self, name: str, seed: int = 0, **options: Any) -> None:
+        self._name, self._seed, self._options = name, seed, options
+        self._player: Player = make_player(name, 1, seed, **options)
+        self._number = 0
+
+    def begin(self, fights: Fights, mask: Flags) -> None:
+        """Forget the fights of `mask`."""
+        if len(fights) != self._number:
+            self._player = make_player(self._name, len(fights), self._seed, **self._options)
+            self._number = len(fights)
+        self._player.reset(mask)
+
+    def act(self, fights: Fights) -> Int64s:
+        """What the player does, from the observation alone."""
+        return self._player.act(observation_of(fights), action_mask_of(fights))
+
+
+class PhaseFighters:
+    """One fighter per phase of the boss, the last one for all later phases.
+
+    A fighter is told that a fight begins when its phase does, as it was when it was trained on that phase alone. What
+    it says about fights in other phases is dropped.
+    """
+
+    def __init__(self, *fighters: Fighter) -> None:
+        self._fighters = fighters
+        self._turn: Int64s = np.zeros(0, np.int64)
+
+    def begin(self, fights: Fights, mask: Flags) -> None:
+        """Everyone forgets the fights of `mask`."""
+        for fighter in self._fighters:
+            fighter.begin(fights, mask)
+        if len(self._turn) != len(fights):
+            self._turn = np.zeros(len(fights), np.int64)
+        self._turn[mask] = self._turn_of(fights)[mask]
+
+    def act(self, fights: Fights) -> Int64s:
+        """The actions of those whose turn it is."""
+        turn = self._turn_of(fights)
+        new, self._turn = turn != self._turn, turn
+        running = fights["outcome"] == Outcome.RUNNING
+        actions = np.zeros(len(fights), np.int64)
+        for index, fighter in enumerate(self._fighters):
+            mine = turn == index
+            if (new & mine).any():
+                fighter.begin(fights, new & mine)
+            if (running & mine).any():
+                actions[mine] = fighter.act(fights)[mine]
+        return actions
+
+    def _turn_of(self, fights: Fights) -> Int64s:
+        return np.clip(fights["phase"].astype(np.int64) - 1, 0, len(self._fighters) - 1)

@@ -1,0 +1,190 @@
+"""Records a fight as a video file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsai.errors import RunError
+from soulsai.evaluation.evaluate import STEP_LIMIT, FighterMaker, begin_fights, made, played_steps
+from soulsai.evaluation.evaluation import FALL, EvaluationSettings
+from soulsai.evaluation.fighter import Fighter
+from soulsgym.envs.render import FightRenderer
+from soulsgym.errors import MisuseError
+from soulsgym.movesets import STANDARD, Moveset, load_moveset
+from soulsgym.sim.engine import SimEngine
+from soulsgym.state import Fights, Outcome
+
+SUFFIXES = (".mp4", ".gif")
+STEPS_PER_S = 10
+"""A step is 0.1 s of the game."""
+LAST_PICTURE_S = 1.5
+"""How long the end of the fight stays."""
+BLOCK_PX = 2
+"""H.264 with colours at half resolution wants even sizes."""
+CONVERSION_LIMIT_S = 600.0
+OUTCOMES = {Outcome.RUNNING: "time-out", Outcome.WON: "won", Outcome.DIED: "died", Outcome.FELL: "fell"}
+
+Picture = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class VideoSummary:
+    """What the video shows."""
+
+    path: Path
+    outcome: str  # won, died, fell or time-out
+    killed_by: str
+    time_s: float
+    player_hp_share: float
+    boss_hp_share: float
+    pictures: int
+
+    @property
+    def sentence(self) -> str:
+        """The fight in a sentence."""
+        by = f" by {self.killed_by}" if self.killed_by else ""
+        left = f"player {100 * self.player_hp_share:.0f} %, boss {100 * self.boss_hp_share:.0f} % of their health left"
+        return f"{self.path}: {self.outcome}{by} after {self.time_s:.1f} s, {left}."
+
+
+def record_video(
+    path: Path,
+    fighter: Fighter | FighterMaker,
+    *,
+    seed: int = 0,
+    boss: str = "iudex",
+    variant: str = STANDARD,
+    phase: int = 1,
+    full: bool = True,
+    randomize: float = 0.0,
+    random_pose: bool = False,
+    step_limit: int = STEP_LIMIT,
+    no_hit: bool = False,
+    size: tuple[int, int] = (960, 720),
+    fps: float = STEPS_PER_S,
+) -> VideoSummary:
+    """Play the first fight of an evaluation with this seed and write every step to an .mp4 or .gif.
+
+    `fps` other than 10 makes it faster or slower than the game.
+    """
+    _refuse_impossible(path, size, fps)
+    settings = EvaluationSettings(
+        boss, variant, phase, full, float(randomize), random_pose, step_limit, no_hit, seed, 1
+    )
+    moveset = load_moveset(boss, variant)
+    renderer = FightRenderer(moveset, size, fps=fps)
+    engine = SimEngine(moveset, 1, phase=phase, changes=full, randomize=randomize)
+    pictures = 0
+    with _writer(path, size, fps) as write:
+        for picture in _pictures(engine, made(fighter, 1), settings, renderer, fps):
+            write(picture)
+            pictures += 1
+    return _summary(path, moveset, engine.fights, pictures)
+
+
+def _refuse_impossible(path: Path, size: tuple[int, int], fps: float) -> None:
+    if path.suffix.lower() not in SUFFIXES:
+        raise MisuseError(f"video {path} ends in {path.suffix!r}; give a name that ends in .mp4 or .gif")
+    if path.exists():
+        raise RunError(f"video {path} exists; give another name or delete it")
+    if not path.parent.is_dir():
+        raise RunError(f"folder {path.parent} of the video is not there; make it or give another name")
+    if any(side % BLOCK_PX for side in size):
+        raise MisuseError(f"picture size {size} is odd, which videos cannot be; give even numbers")
+    if not 0.0 < fps <= 1000.0:
+        raise MisuseError(f"fps {fps} is not possible; give 10 for the speed of the game")
+
+
+def _pictures(
+    engine: SimEngine, fighter: Fighter, settings: EvaluationSettings, renderer: FightRenderer, fps: float
+) -> Iterator[Picture]:
+    begin_fights(engine, settings, 0, 1)
+    picture = renderer.draw(engine.fights[0])
+    yield picture
+    for _, controls, _ in played_steps(engine, fighter, settings):
+        picture = renderer.draw(engine.fights[0], controls[0])
+        yield picture
+    for _ in range(round(LAST_PICTURE_S * fps)):
+        yield picture
+
+
+@contextmanager
+def _writer(path: Path, size: tuple[int, int], fps: float) -> Iterator[Any]:
+    """A function that takes pictures; the file gets its name when it is complete."""
+    with TemporaryDirectory(prefix=f".{path.stem}-", dir=path.parent) as folder:
+        video = Path(folder) / "fight.mp4"
+        try:
+            with _mp4(video, size, fps) as write:
+                yield write
+            os.replace(video if path.suffix.lower() == ".mp4" else _gif_of(video), path)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise RunError(f"video {path} cannot be written: {reason}; make room or choose another place") from error
+
+
+@contextmanager
+def _mp4(file: Path, size: tuple[int, int], fps: float) -> Iterator[Any]:
+    # Without macro blocks of 16 it would stretch the picture to a multiple of that.
+    frames = _imageio_ffmpeg().write_frames(
+        str(file), size, fps=fps, codec="libx264", pix_fmt_out="yuv420p", macro_block_size=BLOCK_PX, quality=7,
+        ffmpeg_log_level="error", output_params=["-movflags", "+faststart"],
+    )  # fmt: skip
+    frames.send(None)
+    try:
+        yield lambda picture: frames.send(np.ascontiguousarray(picture))
+    finally:
+        frames.close()
+
+
+def _gif_of(video: Path) -> Path:
+    """The same as a GIF, by way of a palette for all of it: a tenth of the time of one palette per picture."""
+    palette, gif = video.with_name("palette.png"), video.with_name("fight.gif")
+    _ffmpeg("-i", str(video), "-vf", "palettegen=stats_mode=diff", str(palette))
+    _ffmpeg("-i", str(video), "-i", str(palette), "-lavfi", "paletteuse=dither=none:diff_mode=rectangle", str(gif))
+    return gif
+
+
+def _ffmpeg(*arguments: str) -> None:
+    command = [_imageio_ffmpeg().get_ffmpeg_exe(), "-hide_banner", "-loglevel", "error", "-nostdin", *arguments]
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=CONVERSION_LIMIT_S)
+    except subprocess.CalledProcessError as error:
+        raise OSError(error.stderr.strip().splitlines()[-1] if error.stderr.strip() else "ffmpeg failed") from error
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"ffmpeg took more than {CONVERSION_LIMIT_S:.0f} s") from error
+
+
+def _imageio_ffmpeg() -> Any:
+    try:
+        import imageio_ffmpeg  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise MisuseError(
+            "videos need imageio-ffmpeg, which is not installed; run `pip install imageio-ffmpeg`"
+        ) from error
+    return imageio_ffmpeg
+
+
+def _summary(path: Path, moveset: Moveset, fights: Fights, pictures: int) -> VideoSummary:
+    fight = fights[0]
+    outcome = Outcome(int(fight["outcome"]))
+    move = int(fight["killed_by"])
+    killers = {Outcome.DIED: moveset.boss.moves[move].name if move >= 0 else "", Outcome.FELL: FALL}
+    return VideoSummary(
+        path=path,
+        outcome=OUTCOMES[outcome],
+        killed_by=killers.get(outcome, ""),
+        time_s=round(float(fight["time_s"]), 1),
+        player_hp_share=float(fight["player_hp"][0] / fight["player_max_hp"]),
+        boss_hp_share=float(fight["boss_hp"][0] / fight["boss_max_hp"]),
+        pictures=pictures,
+    )

@@ -1,0 +1,1 @@
+"""Learning: the loops of one process, and everything around a run."""

@@ -1,0 +1,149 @@
+"""Policies from where they are kept: runs and exported files; and scripted players to measure them against."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from soulsai.acting.exported import is_exported, load_exported
+from soulsai.acting.fighter import PolicyFighter
+from soulsai.acting.gym_world import GymWorld
+from soulsai.acting.policy import NetworkPolicy, Policy
+from soulsai.checkpoints.store import Checkpoint, CheckpointStore
+from soulsai.config import config_from_toml
+from soulsai.config.schema import Config
+from soulsai.errors import RunError
+from soulsai.evaluation.fighter import Fighter, ScriptedFighter
+from soulsai.learning.wiring import build_actions, build_encoder, build_fighter, build_networks, quiet
+from soulsai.networks import ActorCritic, QNetwork
+from soulsai.runs.run import Run
+from soulsgym.errors import MisuseError
+from soulsgym.movesets import load_moveset
+
+PLAYER = "player:"
+"""Before the name of a scripted player."""
+ROOT = Path("runs")
+"""Where runs are when only their name is given."""
+
+Tensors = Mapping[str, torch.Tensor]
+Networks = dict[str, ActorCritic | QNetwork]
+Warn = Callable[[str], None]
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """Someone to measure or watch: the policy of a run or of an exported file, or a scripted player."""
+
+    name: str
+    config: Config | None = None  # none for a scripted player
+    policy: Policy | None = None
+    run: Run | None = None
+    player: str = ""
+
+    @property
+    def is_gym(self) -> bool:
+        """Whether it plays a Gymnasium environment instead of fights."""
+        return self.config is not None and self.config.world == "gym"
+
+    def fighter(self) -> Fighter:
+        """The same as a fighter."""
+        if self.config is None or self.policy is None:
+            return ScriptedFighter(self.player)
+        _refuse_gym(self.name, self.config)
+        return build_fighter(self.config, self.policy)
+
+
+def load_contestant(text: str, *, latest: bool = False, warn: Warn = log.warning) -> Contestant:
+    """Who is meant by the folder or the name of a run, an exported file, or player:NAME."""
+    if text.startswith(PLAYER):
+        name = text.removeprefix(PLAYER)
+        ScriptedFighter(name)
+        return Contestant(text, player=name)
+    path = Path(text)
+    if is_exported(path) and not path.is_dir():
+        config, exported = load_exported(path)
+        _refuse_other_sizes(f"policy {path}", (exported.observation_size, exported.num_actions), sizes_of(config))
+        return Contestant(path.name, config, exported)
+    run = open_run(text)
+    config, policy = load_policy(run, latest=latest, warn=warn)
+    return Contestant(run.name, config, policy, run)
+
+
+def open_run(text: str) -> Run:
+    """The run in a folder, or with this name under runs/."""
+    path = Path(text)
+    return Run.open(ROOT / path if not path.exists() and (ROOT / path).is_dir() else path)
+
+
+def load_policy(run: Run, *, latest: bool = False, warn: Warn = log.warning) -> tuple[Config, NetworkPolicy]:
+    """The greedy policy that a run has kept, or with `latest` the one it had last, and the run's config."""
+    config, networks = load_networks(run, latest=latest, warn=warn)
+    return config, quiet(networks)
+
+
+def load_fighter(run: Run, *, latest: bool = False, warn: Warn = log.warning) -> PolicyFighter:
+    """The policy of a run as a fighter."""
+    config, policy = load_policy(run, latest=latest, warn=warn)
+    _refuse_gym(run.name, config)
+    return build_fighter(config, policy)
+
+
+def load_networks(run: Run, *, latest: bool = False, warn: Warn = log.warning) -> tuple[Config, Networks]:
+    """The networks of the policy, on the CPU, from the newest intact checkpoint."""
+    config = config_from_toml(run.config_toml, str(run.folder / "config.toml"))
+    saved = CheckpointStore(run.checkpoints).load(warn=warn)
+    if saved is None:
+        raise RunError(f"{run.folder}: there is no checkpoint yet: train the run first, or wait for its first one")
+    networks = build_networks(config, *sizes_of(config))
+    for name, network in networks.items():
+        tensors = _tensors(saved, name, latest=latest)
+        _refuse_other_shapes(f"{saved.path}: {name}", tensors, network.state_dict())
+        network.load_state_dict(tensors)
+    return config, networks
+
+
+def sizes_of(config: Config) -> tuple[int, int]:
+    """Numbers the policy sees, and actions it chooses from."""
+    if config.world == "gym":
+        world = GymWorld(config.gym.id, 1, config.gym.kwargs)
+        world.close()
+        return world.observation_size, world.num_actions
+    moveset = load_moveset(config.fight.boss, config.fight.variants[0])
+    return build_encoder(config, moveset, 1).size, len(build_actions(config).indices)
+
+
+def _tensors(saved: Checkpoint, name: str, *, latest: bool) -> Tensors:
+    """Of the policy kept as the best; before the first evaluation, and if asked for, of the newest."""
+    best = {} if latest else saved.parts.get("best", {})
+    own = {key.removeprefix(f"{name}."): tensor for key, tensor in best.items() if key.startswith(f"{name}.")}
+    return own or saved.parts.get(name, {})
+
+
+def _refuse_other_shapes(where: str, tensors: Tensors, wanted: Tensors) -> None:
+    """A checkpoint of other networks than the config makes: say which of their tensors."""
+    for key in sorted(tensors.keys() | wanted.keys()):
+        found = tuple(tensors[key].shape) if key in tensors else "nothing"
+        needed = tuple(wanted[key].shape) if key in wanted else "nothing"
+        if found != needed:
+            raise RunError(
+                f"{where} does not fit the run's config.toml or this version of soulsgym "
+                f"({key} is {found} instead of {needed}): play it with the version that trained it, or train anew"
+            )
+
+
+def _refuse_other_sizes(what: str, found: tuple[int, int], needed: tuple[int, int]) -> None:
+    if found != needed:
+        raise RunError(
+            f"{what} takes {found[0]} numbers and {found[1]} actions, but its config makes {needed[0]} and {needed[1]} "
+            f"in this version of soulsgym: export the run again"
+        )
+
+
+def _refuse_gym(name: str, config: Config) -> None:
+    if config.world == "gym":
+        raise MisuseError(f"{name} plays {config.gym.id}, not fights: give a run that was trained on fights")

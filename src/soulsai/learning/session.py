@@ -1,0 +1,114 @@
+"""A training session as a user starts it: preflight, compile, train, evaluate, report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from soulsai.acting.policy import NetworkPolicy
+from soulsai.config.schema import Config
+from soulsai.evaluation.evaluation import Evaluation
+from soulsai.evaluation.report import write_report
+from soulsai.learning.judging import evaluate_policy, gym_returns
+from soulsai.learning.preflight import preflight
+from soulsai.learning.training import Training, View, final_policy
+from soulsai.learning.wiring import build_world
+from soulsai.runs.run import Run
+from soulsai.runs.status import Status
+from soulsai.telemetry.logfile import attach, detach
+
+FINAL_SEED = 0
+"""Of the evaluation after training; the default of `souls eval`, so that both say the same."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a session ended."""
+
+    finished: bool
+    evaluation: Evaluation | None = None
+    mean_return: float | None = None
+
+
+def compile_parts(config: Config) -> None:
+    """Let everything compiled be compiled, or read from the cache, before the clock of training starts."""
+    small = replace(config, fight=replace(config.fight, number=max(2, len(config.fight.variants))))
+    world = build_world(small)
+    world.reset(0)
+    world.step(world.masks.argmax(axis=1))
+    world.close()
+
+
+def run_session(
+    run: Run, config: Config, *, resume: bool, view: View, stop: Callable[[], bool], check: bool = True
+) -> Outcome:
+    """Train in the folder of `run` to the end, or until `stop` says so."""
+    with run.lock(), _logging(run):
+        training: Training | None = None
+        try:
+            if config.world == "fight":
+                view.say("compiling the simulator (about 20 s the first time, a second later on)")
+                compile_parts(config)
+            if check and not resume:
+                preflight(config, view.say)
+            training = Training(run, config, view=view, stop=stop)
+            training.resume() if resume else training.begin()
+            if not training.go():
+                training.close("stopped")
+                return Outcome(finished=False)
+            policy = final_policy(training)
+            outcome = _judged(run, config, policy, view)
+            training.close("finished")
+            update_report(run)
+            return outcome
+        except BaseException:
+            if training is None:
+                run.write_status(Status("failed", 0, config.run.steps))
+            else:
+                training.close("failed")
+            raise
+
+
+@contextmanager
+def _logging(run: Run) -> Iterator[None]:
+    handler = attach(run.log_file)
+    try:
+        yield
+    finally:
+        detach(handler)
+
+
+def update_report(run: Run) -> None:
+    """Write the report of a run anew, from what is in its folder."""
+    evaluations = [Evaluation.from_json(text) for _, text in run.evaluations() if _is_fight(text)]
+    write_report(
+        run.report_file,
+        title=run.name,
+        config_toml=run.config_toml,
+        versions=run.versions,
+        metrics=run.metrics(),
+        evaluations=evaluations,
+    )
+
+
+def _is_fight(text: str) -> bool:
+    return "returns" not in json.loads(text)
+
+
+def _judged(run: Run, config: Config, policy: NetworkPolicy, view: View) -> Outcome:
+    episodes = config.run.final_fights
+    if not episodes:
+        return Outcome(finished=True)
+    if config.world == "gym":
+        view.say(f"evaluating {episodes:,} episodes")
+        returns = gym_returns(config, policy, episodes, FINAL_SEED)
+        content: dict[str, Any] = {"id": config.gym.id, "seed": FINAL_SEED, "returns": returns.tolist()}
+        run.add_evaluation("final", json.dumps(content))
+        return Outcome(finished=True, mean_return=float(returns.mean()))
+    view.say(f"evaluating {episodes:,} fights on unseen seeds")
+    found = evaluate_policy(config, policy, episodes, seed=FINAL_SEED)
+    run.add_evaluation("final", found.to_json())
+    return Outcome(finished=True, evaluation=found)

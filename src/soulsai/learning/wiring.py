@@ -1,0 +1,119 @@
+"""Where everything is put together: from a config to worlds, loops and fighters."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from soulsai.acting.fighter import PolicyFighter
+from soulsai.acting.gym_world import GymWorld
+from soulsai.acting.policy import NetworkPolicy, Policy
+from soulsai.acting.world import World
+from soulsai.config.schema import Config
+from soulsai.errors import ConfigError
+from soulsai.learning.loops import Loop, PPOLoop, QLoop
+from soulsai.networks import ActorCritic, QNetwork
+from soulsgym.envs.encoded import EncodedFights, FightParts, SideBySide
+from soulsgym.movesets import Moveset, load_moveset
+from soulsgym.parts.actions import ActionSet, make_actions
+from soulsgym.parts.encoders import Encoder, make_encoder
+from soulsgym.parts.endings import make_ending
+from soulsgym.parts.rewards import make_reward
+from soulsgym.parts.starts import make_starts
+from soulsgym.sim.engine import SimEngine
+
+
+def threads_of(config: Config) -> int:
+    """Processor threads to use."""
+    return config.run.threads or os.cpu_count() or 1
+
+
+def device_of(config: Config) -> torch.device:
+    """Where to train."""
+    wanted = config.run.device
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("run.device = 'cuda' but torch sees no CUDA device; use --set run.device=cpu")
+    return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def build_world(config: Config) -> World:
+    """The episodes to learn from."""
+    if config.world == "gym":
+        return GymWorld(config.gym.id, config.gym.number, config.gym.kwargs)
+    variants = config.fight.variants
+    if config.fight.number < len(variants):
+        raise ConfigError(f"fight.number = {config.fight.number} is less than the {len(variants)} variants; give more")
+    share, rest = divmod(config.fight.number, len(variants))
+    groups = [_fights(config, variant, share + (i < rest)) for i, variant in enumerate(variants)]
+    return groups[0] if len(groups) == 1 else SideBySide(groups)
+
+
+def build_loop(config: Config, world: World) -> Loop:
+    """The loop of the algorithm."""
+    device = device_of(config)
+    return PPOLoop(config, world, device) if config.algorithm == "ppo" else QLoop(config, world, device)
+
+
+def build_networks(config: Config, observation_size: int, num_actions: int) -> dict[str, ActorCritic | QNetwork]:
+    """Networks as the loop has them, for playing with saved weights."""
+    if config.algorithm == "ppo":
+        return {"network": ActorCritic(observation_size, num_actions, config.network)}
+    names = ("network", "twin") if config.q.twin else ("network",)
+    return {name: QNetwork(observation_size, num_actions, config.network, config.q) for name in names}
+
+
+def build_actions(config: Config) -> ActionSet:
+    """The actions the agent chooses from."""
+    return make_actions(config.actions.preset, config.actions.names)
+
+
+def build_encoder(config: Config, moveset: Moveset, n: int) -> Encoder:
+    """What the agent sees."""
+    return make_encoder(config.encoder.name, n, moveset, history=config.encoder.history)
+
+
+def build_fighter(config: Config, policy: Policy) -> PolicyFighter:
+    """A fighter that sees and acts as in training."""
+    moveset = load_moveset(config.fight.boss, config.fight.variants[0])
+    return PolicyFighter(
+        policy,
+        lambda n: build_encoder(config, moveset, n),
+        build_actions(config),
+        decisions=config.fight.decisions,
+        masks=config.actions.masks,
+    )
+
+
+def quiet(networks: dict[str, ActorCritic | QNetwork]) -> NetworkPolicy:
+    """The greedy policy of networks, without their noise."""
+    for network in networks.values():
+        if isinstance(network, QNetwork):
+            network.quiet()
+        network.eval()
+    return NetworkPolicy(*networks.values())
+
+
+def _fights(config: Config, variant: str, n: int) -> EncodedFights:
+    fight, starts = config.fight, config.starts
+    moveset = load_moveset(fight.boss, variant)
+    engine = SimEngine(moveset, n, phase=fight.phase, changes=fight.full, randomize=fight.randomize)
+    parts = FightParts(
+        encoder=build_encoder(config, moveset, n),
+        reward=make_reward(config.reward.preset, n, moveset, weights=config.reward.weights),
+        actions=build_actions(config),
+        ending=make_ending(fight.step_limit, no_hit=fight.no_hit),
+        starts=make_starts(
+            n,
+            moveset,
+            random_pose=starts.random_pose,
+            mid_fight=starts.mid_fight,
+            boss_hp_share=starts.boss_hp_share,
+            player_hp_share=starts.player_hp_share,
+            late_phase=starts.late_phase,
+            curriculum=starts.curriculum,
+            full=fight.full,
+            phase=fight.phase,
+        ),
+    )
+    return EncodedFights(engine, parts, decisions=fight.decisions)

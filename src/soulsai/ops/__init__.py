@@ -1,0 +1,1 @@
+"""Equations on tensors: pure functions, time in their names, a file per chapter."""

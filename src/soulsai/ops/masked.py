@@ -1,0 +1,54 @@
+"""Choices among the actions that are open."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from soulsai.ops.shapes import assert_same_shape
+from soulsgym.errors import MisuseError
+
+CLOSED = -1e9
+"""Logit and value of a closed action. Finite: times a discount or a probability of 0 it gives 0, not NaN."""
+
+LOWEST_UNIFORM = torch.finfo(torch.float32).tiny
+HIGHEST_UNIFORM = 1.0 - torch.finfo(torch.float32).eps / 2
+"""At 0 and 1 Gumbel noise is infinite, and a closed action could win."""
+
+
+def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
+    """The logits, with those of closed actions so low that they are never chosen; no gradient flows into these."""
+    assert_same_shape(logits=logits, mask=mask)
+    return torch.where(mask, logits, CLOSED)
+
+
+def masked_argmax(q: Tensor, mask: Tensor) -> Tensor:
+    """The best open action of each row."""
+    return masked_logits(q, mask).argmax(-1)
+
+
+def masked_max(q: Tensor, mask: Tensor) -> Tensor:
+    """The value of the best open action of each row."""
+    return masked_logits(q, mask).amax(-1)
+
+
+def categorical_log_prob(logits: Tensor, action: Tensor) -> Tensor:
+    """Log probability of the chosen actions: logits [..., A], actions [...]."""
+    if action.shape != logits.shape[:-1]:
+        raise MisuseError(f"action has the shape {tuple(action.shape)}; give one action per row of logits, "
+                          f"{tuple(logits.shape[:-1])}")  # fmt: skip
+    return functional.log_softmax(logits, -1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
+
+
+def categorical_entropy(logits: Tensor) -> Tensor:
+    """Entropy of each row in nats; closed actions add nothing, even with logits of minus infinity."""
+    log_p = functional.log_softmax(logits, -1)
+    return -(log_p.exp() * log_p.clamp_min(CLOSED)).sum(-1)
+
+
+def gumbel_sample(logits: Tensor, uniform: Tensor) -> Tensor:
+    """Actions drawn with the probabilities of the logits, from uniform noise of the same shape."""
+    assert_same_shape(logits=logits, uniform=uniform)
+    exponential = uniform.clamp(LOWEST_UNIFORM, HIGHEST_UNIFORM).log().neg()
+    return (logits - exponential.log()).argmax(-1)

@@ -1,0 +1,187 @@
+"""Rows of a store on disk: files that are written once, whole or not at all, and never changed.
+
+A checkpoint writes only the rows added since the last one and lists the files that hold those still alive. Rows are
+known by their number, so they return to the slots they had.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import io
+import os
+import shutil
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsai.errors import RunError
+from soulsai.replay.store import TransitionStore
+from soulsai.replay.transitions import Transitions, record_of
+
+ROWS_AT_ONCE = 4096
+"""Rows turned into records at a time: a segment may be as large as the store, and memory may not hold both."""
+BYTES_AT_ONCE = 1 << 22
+BYTES_PER_MB = 1e6
+UNFINISHED = ".part"
+FULL = (errno.ENOSPC, errno.EDQUOT)
+WAY_OUT = "resume from an earlier checkpoint"
+
+
+class SegmentInfo(TypedDict):
+    """A segment as a checkpoint lists it: file, number of its first row, number of rows, checksum of the file."""
+
+    name: str
+    first: int
+    rows: int
+    sha256: str
+
+
+class ReplaySegments:
+    """The folder of a run's segments."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def save(self, store: TransitionStore, since: int) -> list[SegmentInfo]:
+        """Write the rows from number `since` on that the store still holds; no segment if there are none."""
+        first = max(since, store.added - len(store))
+        rows = store.added - first
+        if rows <= 0:
+            return []
+        unfinished = self._folder / f"rows-{first:012d}{UNFINISHED}"
+        bytes_needed = rows * record_of(*store.layout).itemsize
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            return [self._written(store, first, rows, unfinished)]
+        except OSError as error:
+            raise _unwritable(self._folder, bytes_needed, error) from error
+        finally:
+            with contextlib.suppress(OSError):
+                unfinished.unlink()
+
+    def _written(self, store: TransitionStore, first: int, rows: int, unfinished: Path) -> SegmentInfo:
+        digest = hashlib.sha256()
+        with unfinished.open("wb") as file:
+            for piece in _pieces(store, first, rows):
+                digest.update(piece)
+                file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        # The checksum in the name: a run that went back to an older checkpoint may write other rows of these numbers.
+        name = f"rows-{first:012d}-{rows}-{digest.hexdigest()[:12]}.npy"
+        unfinished.replace(self._folder / name)
+        _settle(self._folder)
+        return SegmentInfo(name=name, first=first, rows=rows, sha256=digest.hexdigest())
+
+    def load(self, store: TransitionStore, infos: Sequence[SegmentInfo]) -> None:
+        """Fill the store with the newest rows of the segments, each in the slot of its number."""
+        added = max((info["first"] + info["rows"] for info in infos), default=0)
+        live = alive(infos, added, store.capacity)
+        self._check_complete(live, max(added - store.capacity, 0), added)
+        # All are checked before the first row is written: a damaged one leaves the store as it was.
+        opened = [self._opened(info, record_of(*store.layout)) for info in live]
+        for info, records in zip(live, opened, strict=True):
+            _place(store, info["first"], records, dead=max(added - store.capacity - info["first"], 0))
+        store.added = added
+
+    def _check_complete(self, live: Sequence[SegmentInfo], first: int, added: int) -> None:
+        for info in live:
+            if info["first"] > first:
+                break
+            first = max(first, info["first"] + info["rows"])
+        if first < added:
+            raise RunError(f"{self._folder}: no segment holds the replay row number {first}; {WAY_OUT}")
+
+    def _opened(self, info: SegmentInfo, record: np.dtype[Any]) -> npt.NDArray[Any]:
+        path = self._folder / info["name"]
+        try:
+            _verify(path, info["sha256"])
+            records: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        except FileNotFoundError as error:
+            raise RunError(f"{path} is missing; {WAY_OUT}") from error
+        except (OSError, ValueError) as error:
+            raise RunError(f"{path} cannot be read: {error}; {WAY_OUT}") from error
+        if records.dtype != record or records.shape != (info["rows"],):
+            raise RunError(f"{path} holds rows of another size than this run's; resume with the settings of the run")
+        return records
+
+    def prune(self, keep: Collection[str]) -> None:
+        """Delete all segments but these, and what a killed run left unfinished."""
+        for path in sorted(self._folder.glob("rows-*")):
+            if path.suffix in (".npy", UNFINISHED) and path.name not in keep:
+                _delete(path)
+
+
+def alive(infos: Sequence[SegmentInfo], added: int, capacity: int) -> list[SegmentInfo]:
+    """The segments with rows that are not yet overwritten, the oldest first."""
+    oldest = max(added - capacity, 0)
+    return sorted((info for info in infos if info["first"] + info["rows"] > oldest), key=lambda info: info["first"])
+
+
+def _place(store: TransitionStore, first: int, records: npt.NDArray[Any], *, dead: int) -> None:
+    """Write a segment to the store, but for the rows at its beginning that later ones have overwritten."""
+    for begin in range(dead, len(records), ROWS_AT_ONCE):
+        some = records[begin : begin + ROWS_AT_ONCE]
+        store.place(first + begin, Transitions(*(some[field] for field in Transitions._fields)))
+
+
+def _delete(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise RunError(f"{path} cannot be deleted: {error.strerror}; make the folder writable") from error
+
+
+def _pieces(store: TransitionStore, first: int, rows: int) -> Iterator[bytes]:
+    """The segment as np.save would write it, a part at a time."""
+    record = record_of(*store.layout)
+    header = io.BytesIO()
+    shape = {"descr": np.lib.format.dtype_to_descr(record), "fortran_order": False, "shape": (rows,)}
+    np.lib.format.write_array_header_2_0(header, shape)
+    yield header.getvalue()
+    for begin in range(0, rows, ROWS_AT_ONCE):
+        records = np.empty(min(ROWS_AT_ONCE, rows - begin), record)
+        for part, slots in store.spans(first + begin, len(records)):
+            for field, column in zip(Transitions._fields, store.columns, strict=True):
+                records[field][part] = column[slots]
+        yield records.tobytes()
+
+
+def _settle(folder: Path) -> None:
+    """Make a rename in the folder last; Windows does so by itself, and opens no folders."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _verify(path: Path, sha256: str) -> None:
+    with path.open("rb") as file:
+        found = _digest(file)
+    if found != sha256:
+        raise RunError(f"{path} is damaged: its checksum is {found[:12]}, not {sha256[:12]}; {WAY_OUT}")
+
+
+def _digest(file: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while piece := file.read(BYTES_AT_ONCE):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _unwritable(folder: Path, bytes_needed: int, error: OSError) -> RunError:
+    if error.errno not in FULL:
+        return RunError(f"{folder}: the replay cannot be saved: {error.strerror or error}; make the folder writable")
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.is_dir())
+    needed_mb, free_mb = bytes_needed / BYTES_PER_MB, shutil.disk_usage(existing).free / BYTES_PER_MB
+    return RunError(
+        f"the disk of {folder} is full: the replay needs {needed_mb:.1f} MB and {free_mb:.1f} MB are free; "
+        "make room and resume"
+    )

@@ -1,0 +1,68 @@
+"""Writing files so that a killed process or a full disk leaves the old content or the new, never a mixture."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from soulsai.errors import RunError
+
+FULL = {errno.ENOSPC, errno.EDQUOT}
+FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def write_durably(file: Path, data: bytes) -> None:
+    """Write a new file and wait until the disk has it."""
+    with file.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def write_atomically(file: Path, text: str, *, durably: bool = True) -> None:
+    """Replace a file by new text in one moment; `durably` also survives a power cut, for some milliseconds more."""
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        if durably:
+            write_durably(temporary, text.encode())
+        else:
+            temporary.write_bytes(text.encode())
+        os.replace(temporary, file)
+        if durably:
+            sync_folder(file.parent)
+    except OSError as error:
+        _discard(temporary)
+        raise cannot_write(file, error) from error
+
+
+def _discard(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError:
+        return  # What made the writing fail may well forbid this too; the first error is the one to tell.
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the disk has the folder's list of names."""
+    if os.name == "nt":
+        return  # Windows neither can nor must open folders for this.
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def cannot_write(path: Path, error: OSError) -> RunError:
+    """The error for a file or folder that could not be written: what, why, and what to do."""
+    if error.errno in FULL:
+        return RunError(f"{path}: cannot be written, the disk is full: free some space, then go on with --resume")
+    if error.errno in FORBIDDEN:
+        return RunError(f"{path}: cannot be written, permission is missing: allow it, or choose a folder with --run")
+    return RunError(f"{path}: cannot be written: {reason(error)}")
+
+
+def reason(error: OSError) -> str:
+    """The system's own words, without number and path."""
+    return (error.strerror or str(error) or type(error).__name__).lower()

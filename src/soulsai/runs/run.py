@@ -1,0 +1,211 @@
+"""A run is one folder: its config, versions, checkpoints, metrics, evaluations, recordings and report."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+import tomllib
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from soulsai.errors import RunError
+from soulsai.runs.files import cannot_write, reason, write_atomically
+from soulsai.runs.lock import is_locked, locked
+from soulsai.runs.status import KILLED, Status, read_status, write_status
+from soulsai.runs.versions import git_commit, machine, package_versions
+from soulsai.telemetry.stamps import file_stamp, utc_stamp
+from soulsgym.errors import MisuseError
+
+CONFIG, VERSIONS = "config.toml", "versions.json"
+FOLDERS = ("tensorboard", "checkpoints", "replay", "evaluations", "recordings")
+
+
+class Run:
+    """The folder of one run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.metrics_file = folder / "metrics.jsonl"
+        self.log_file = folder / "log.txt"
+        self.status_file = folder / "status.json"
+        self.lock_file = folder / "lock"
+        self.report_file = folder / "report.html"
+        self.tensorboard = folder / "tensorboard"
+        self.checkpoints = folder / "checkpoints"
+        self.replay = folder / "replay"
+        self.evaluations_folder = folder / "evaluations"
+        self.recordings = folder / "recordings"
+
+    @classmethod
+    def create(cls, folder: Path, config_toml: str, *, preset: str, command: Sequence[str]) -> Run:
+        """Make the folder, with the config and what it is made with; RunError if something is there already."""
+        _refuse_existing(folder)
+        versions = _versions(config_toml, preset, command)
+        try:
+            for name in FOLDERS:
+                (folder / name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(folder, error) from error
+        write_atomically(folder / VERSIONS, json.dumps(versions, indent=1))
+        write_atomically(folder / CONFIG, config_toml)
+        return cls(folder)
+
+    @classmethod
+    def open(cls, folder: Path) -> Run:
+        """An existing run; RunError if there is none, or its first files are damaged."""
+        if not folder.is_dir():
+            raise RunError(f"{folder}: there is no such run{_suggestion(folder)}")
+        if not (folder / CONFIG).exists():
+            raise RunError(f"{folder}: is not the folder of a run (it has no {CONFIG})")
+        run = cls(folder)
+        _parse_config(run.config_toml, folder / CONFIG)
+        _ = run.versions
+        return run
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.resolve().name
+
+    @property
+    def config_toml(self) -> str:
+        """The text of the resolved config."""
+        return _read(self.folder / CONFIG)
+
+    @property
+    def versions(self) -> dict[str, Any]:
+        """What the run was made with: versions, machine, command line, seed, time."""
+        file = self.folder / VERSIONS
+        try:
+            versions = json.loads(_read(file))
+        except ValueError as error:
+            raise RunError(f"{file}: is damaged ({error}): restore it from a copy") from error
+        if not isinstance(versions, dict):
+            raise RunError(f"{file}: is damaged (no table of versions): restore it from a copy")
+        return versions
+
+    @property
+    def preset(self) -> str:
+        """The preset the config began with."""
+        return str(self.versions.get("preset", ""))
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Hold this while training: only one process may. It is released when the process ends, however it ends."""
+        return locked(self.lock_file)
+
+    def is_locked(self) -> bool:
+        """Whether a living process trains here."""
+        return is_locked(self.lock_file)
+
+    def write_status(self, status: Status) -> None:
+        """Tell how far the run is."""
+        write_status(self.status_file, status)
+
+    def status(self) -> Status:
+        """How far the run is; "killed" if it says it runs, or says nothing, while nothing holds its lock."""
+        status = read_status(self.status_file) or Status("running")
+        return replace(status, state=KILLED) if status.state == "running" and not self.is_locked() else status
+
+    def add_evaluation(self, name: str, json_text: str) -> Path:
+        """Keep the result of an evaluation beside all earlier ones."""
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+            raise MisuseError(f"evaluation name {name!r} cannot name a file: use letters, digits, _ and -")
+        stem = f"{file_stamp()}-{name}"
+        try:
+            self.evaluations_folder.mkdir(exist_ok=True)
+            file = _reserve(self.evaluations_folder, stem)
+        except OSError as error:
+            raise cannot_write(self.evaluations_folder / f"{stem}.json", error) from error
+        write_atomically(file, json_text)
+        return file
+
+    def evaluations(self) -> list[tuple[str, str]]:
+        """Name (with its time) and text of each evaluation, oldest first."""
+        files = sorted(self.evaluations_folder.glob("[!.]*.json"), key=lambda file: file.stem)
+        texts = [(file.stem, _read(file)) for file in files]
+        return [(name, text) for name, text in texts if text]  # Empty: reserved by a process that was killed then.
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """All rows of metrics. A half-written last row is left out; a value that is no number (null) is a NaN."""
+        if not self.metrics_file.exists():
+            return []
+        lines = _read(self.metrics_file).split("\n")
+        return [_row(line, number, self.metrics_file) for number, line in enumerate(lines[:-1], 1)]
+
+
+def default_folder(preset: str, root: Path = Path("runs")) -> Path:
+    """A folder that is not there yet, named after the preset (or config file) and the time: iudex-20261115-231500."""
+    stem = f"{Path(preset).stem}-{file_stamp()}"
+    folder, number = root / stem, 1
+    while folder.exists():
+        number += 1
+        folder = root / f"{stem}-{number}"
+    return folder
+
+
+def _refuse_existing(folder: Path) -> None:
+    try:
+        there = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    if there:
+        raise RunError(f"{folder} exists; use --resume to go on with it or --run for another")
+
+
+def _versions(config_toml: str, preset: str, command: Sequence[str]) -> dict[str, Any]:
+    seed = _parse_config(config_toml, Path(CONFIG)).get("run", {}).get("seed")
+    about = {"preset": preset, "command": list(command), "seed": seed, "started": utc_stamp(), "commit": git_commit()}
+    return about | package_versions() | machine()
+
+
+def _parse_config(text: str, file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise RunError(f"{file}: is damaged ({error}): restore it from a copy") from error
+
+
+def _suggestion(folder: Path) -> str:
+    try:
+        names = [path.name for path in folder.absolute().parent.iterdir() if (path / CONFIG).exists()]
+    except OSError:
+        return ""
+    near = difflib.get_close_matches(folder.name, names, n=1, cutoff=0.5)
+    return f"; did you mean {folder.parent / near[0]}?" if near else "; see `souls runs` for those there are"
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise RunError(f"{file}: is missing: restore it from a copy") from error
+    except UnicodeDecodeError as error:
+        raise RunError(f"{file}: is damaged (no text): restore it from a copy") from error
+    except OSError as error:
+        raise RunError(f"{file}: cannot be read: {reason(error)}") from error
+
+
+def _reserve(folder: Path, stem: str) -> Path:
+    """An empty new file: whoever evaluates at the same time gets another."""
+    number = 1
+    while True:
+        file = folder / (f"{stem}.json" if number == 1 else f"{stem}-{number}.json")
+        try:
+            file.touch(exist_ok=False)
+        except FileExistsError:
+            number += 1
+        else:
+            return file
+
+
+def _row(line: str, number: int, file: Path) -> dict[str, Any]:
+    try:
+        row: dict[str, Any] = json.loads(line)
+    except ValueError as error:
+        raise RunError(f"{file}: line {number} is damaged ({error}): remove the line") from error
+    return {name: math.nan if value is None else value for name, value in row.items()}

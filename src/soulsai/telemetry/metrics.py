@@ -1,0 +1,108 @@
+"""Every metric there is: one declaration each, from which the documentation is made."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from soulsgym.errors import MisuseError
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that is written again and again. A name that ends in <...> stands for a family of them."""
+
+    name: str
+    unit: str
+    text: str
+    kind: Literal["gauge", "counter"] = "gauge"
+
+    @property
+    def prefix(self) -> str:
+        """What the names of a family begin with; empty for a single metric."""
+        return self.name[: self.name.index("<")] if self.name.endswith(">") else ""
+
+
+_DECLARED = (
+    Metric("win_rate/training", "share", "won among the last 200 training fights that began with the standard start"),
+    Metric("win_rate/evaluation", "share", "won in the last evaluation: greedy, unseen seeds, time-outs are losses"),
+    Metric("win_rate/evaluation_low", "share", "lower end of its 95 % Wilson interval"),
+    Metric("win_rate/evaluation_high", "share", "upper end of its 95 % Wilson interval"),
+    Metric("time_out_rate/evaluation", "share", "cut off by the step limit in the last evaluation"),
+    Metric("return/training", "", "mean undiscounted sum of rewards of the training episodes that ended last"),
+    Metric("return/evaluation", "", "mean undiscounted sum of rewards of the last evaluation"),
+    Metric("episode/length", "steps", "mean length of the training episodes that ended last"),
+    Metric("episode/time_s", "s", "mean game time of the training episodes that ended last"),
+    Metric("episodes", "episodes", "training episodes that ended", "counter"),
+    Metric("wins", "episodes", "training episodes that were won", "counter"),
+    Metric("time_outs", "episodes", "training episodes that the step limit cut off", "counter"),
+    Metric("reward/<term>", "", "mean sum over a training episode of this term of the reward, already weighted"),
+    Metric("loss/policy", "", "PPO: clipped surrogate loss"),
+    Metric("loss/value", "", "PPO: loss of the value head, before its weight"),
+    Metric("loss/q", "", "Q-learning: mean loss of a batch, importance weights applied"),
+    Metric("policy/entropy", "nat", "PPO: mean entropy of the policy over open actions"),
+    Metric("policy/kl", "nat", "PPO: approximate divergence between the policies before and after an update"),
+    Metric("policy/clip_fraction", "share", "PPO: samples whose probability ratio left the clipping range"),
+    Metric("value/explained_variance", "", "PPO: 1 is a perfect value head, 0 no better than a constant"),
+    Metric("q/mean", "", "Q-learning: mean value of the actions taken in a batch"),
+    Metric("q/target", "", "Q-learning: mean target of a batch"),
+    Metric("epsilon", "share", "Q-learning: random actions"),
+    Metric("beta", "", "exponent of the importance weights of prioritised replay"),
+    Metric("gradient/norm", "", "norm of the gradient before clipping"),
+    Metric("learning_rate", "", "of the optimizer, now"),
+    Metric("updates", "updates", "gradient steps", "counter"),
+    Metric("steps_per_s", "1/s", "environment steps a second since the last row"),
+    Metric("updates_per_s", "1/s", "gradient steps a second since the last row"),
+    Metric("game_hours", "h", "game time played in training, all fights together", "counter"),
+    Metric("replay/size", "transitions", "transitions in the replay"),
+    Metric("replay/bytes", "bytes", "memory of the replay"),
+    Metric("time/<phase>", "share", "of the loop's time since the last row that went into this phase"),
+)
+
+METRICS = {metric.name: metric for metric in _DECLARED}
+"""All metrics by name; families by the name with <...>."""
+
+
+@lru_cache(maxsize=4096)
+def metric(name: str) -> Metric:
+    """The declaration behind a name; MisuseError if there is none."""
+    if name in METRICS and not METRICS[name].prefix:
+        return METRICS[name]
+    for family in _DECLARED:
+        if family.prefix and name.startswith(family.prefix) and name != family.prefix and "<" not in name:
+            return family
+    near = difflib.get_close_matches(name, METRICS, n=1)
+    hint = f"; did you mean {near[0]}?" if near else "; declare it in telemetry/metrics.py"
+    raise MisuseError(f"metric {name!r} is not declared{hint}")
+
+
+def check_names(names: Iterable[str]) -> None:
+    """MisuseError for the first name without a declaration."""
+    for name in names:
+        metric(name)
+
+
+def reference() -> str:
+    """The documentation page, in Markdown."""
+    rows = [f"| `{each.name}` | {each.unit} | {each.kind} | {each.text} |" for each in _DECLARED]
+    return "\n".join([_HEAD, *rows, ""])
+
+
+def write_reference(file: Path) -> None:
+    """Write the documentation page."""
+    file.write_text(reference(), encoding="utf-8")
+
+
+_HEAD = """# Metrics
+
+Made from the declarations in `soulsai/telemetry/metrics.py`. Every row of `metrics.jsonl` has `step` (environment steps
+so far), `time` (UTC), `elapsed_s` (seconds of training, over all resumes) and those of the metrics below that were
+known then; TensorBoard shows the same names. A gauge is a value of now, a counter a total since the start of the run.
+A value that is no finite number is `null`.
+
+| metric | unit | kind | meaning |
+|---|---|---|---|"""

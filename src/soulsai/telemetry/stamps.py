@@ -1,0 +1,16 @@
+"""Time stamps: always UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def utc_stamp(moment: datetime | None = None) -> str:
+    """For people and programs to read, with milliseconds: 2026-11-15T23:15:00.123Z."""
+    moment = moment or datetime.now(UTC)
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def file_stamp(moment: datetime | None = None) -> str:
+    """For names of files and folders, sorting by time: 20261115-231500."""
+    return (moment or datetime.now(UTC)).astimezone(UTC).strftime("%Y%m%d-%H%M%S")

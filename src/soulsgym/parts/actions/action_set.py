@@ -1,0 +1,74 @@
+"""A choice among the twenty actions, and the positions an agent knows them by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsgym.controls import ACTION_NAMES
+from soulsgym.errors import MisuseError
+from soulsgym.movesets.reader import suggestion
+from soulsgym.sim.compiling import njit
+from soulsgym.state import Fights, action_mask_of
+
+DIAGONAL_ROLLS = ("roll FR", "roll RB", "roll BL", "roll LF")
+
+PRESETS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "all": ACTION_NAMES,
+        "reduced": tuple(name for name in ACTION_NAMES if name not in DIAGONAL_ROLLS),
+        "no-parry": tuple(name for name in ACTION_NAMES if name != "parry"),
+    }
+)
+
+
+def _fill_open(masks: Any, indices: Any, out: Any) -> None:
+    for i in range(len(masks)):
+        some = False
+        for j in range(len(indices)):
+            out[i, j] = masks[i, indices[j]]
+            some |= out[i, j]
+        if not some:
+            out[i] = True
+
+
+_open_into: Any = njit(nogil=True, cache=True)(_fill_open)
+
+
+@dataclass(frozen=True, eq=False)
+class ActionSet:
+    """Some of the twenty actions; an agent chooses a position in `indices`."""
+
+    indices: npt.NDArray[np.int64]  # numbers of the actions, ascending
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def open(self, fights: Fights, out: npt.NDArray[np.bool_]) -> None:
+        """Write which actions of the set are open. Where none is, all are: whatever is pressed does nothing."""
+        _open_into(action_mask_of(fights), self.indices, out)
+
+    def numbers(self, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The numbers 0 to 19 of the chosen positions."""
+        return self.indices[chosen]
+
+
+def make_actions(preset: str = "all", names: Sequence[str] = ()) -> ActionSet:
+    """The action set of a preset, or of exactly these names."""
+    if preset not in PRESETS:
+        raise MisuseError(f"action preset {preset!r} is not known{suggestion(preset, tuple(PRESETS))}")
+    chosen = tuple(names) or PRESETS[preset]
+    for name in chosen:
+        if name not in ACTION_NAMES:
+            raise MisuseError(f"action {name!r} is not known{suggestion(name, ACTION_NAMES)}")
+        if chosen.count(name) > 1:
+            raise MisuseError(f"action {name!r} is there {chosen.count(name)} times; give it once")
+    indices = np.array([number for number, name in enumerate(ACTION_NAMES) if name in chosen], np.int64)
+    indices.setflags(write=False)
+    return ActionSet(indices, tuple(ACTION_NAMES[number] for number in indices))

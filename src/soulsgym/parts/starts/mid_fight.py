@@ -1,0 +1,91 @@
+"""Fights that begin somewhere in the middle: with health lost on both sides, perhaps in a later phase."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsgym.engine import standard_starts
+from soulsgym.errors import MisuseError
+from soulsgym.movesets import Moveset
+from soulsgym.parts.starts.cells import Cells
+from soulsgym.parts.starts.curriculum import Curriculum
+from soulsgym.parts.starts.starts import Flags, Starts, State
+
+WHOLE = -1
+"""Cell of a fight that did not begin in the middle."""
+
+
+class MidFight:
+    """Turns a share of other starts into mid-fight ones; the curriculum says from which cells."""
+
+    def __init__(
+        self,
+        inner: Starts,
+        n: int,
+        moveset: Moveset,
+        *,
+        share: float,
+        cells: Cells,
+        player_hp_share: tuple[float, float],
+        curriculum: Curriculum,
+    ) -> None:
+        self._inner, self._share, self._cells, self._curriculum = inner, share, cells, curriculum
+        self._player_hp_share, self._boss_hp, self._player_hp = player_hp_share, moveset.boss.hp, moveset.player.hp
+        self._starts = standard_starts(n)
+        self._cell_of = np.full(n, WHOLE, np.int64)
+
+    @property
+    def is_standard(self) -> Flags:
+        """Fights that did not begin in the middle."""
+        whole: Flags = self._cell_of == WHOLE
+        return whole & self._inner.is_standard
+
+    def draw(self, mask: Flags, generator: np.random.Generator) -> npt.NDArray[Any]:
+        """Starts for the fights of `mask`; which are in the middle is drawn for each."""
+        which = np.flatnonzero(mask)
+        if len(which):
+            self._starts[which] = self._inner.draw(mask, generator)[which]
+            chances = generator.random((4, len(which)))
+            middle = chances[0] < self._share
+            self._cell_of[which] = WHOLE
+            self._begin_in_middle(which[middle], chances[1:, middle])
+        return self._starts
+
+    def _begin_in_middle(self, which: npt.NDArray[np.intp], chances: npt.NDArray[np.float64]) -> None:
+        cells, (player_low, player_high) = self._cells, self._player_hp_share
+        bounds = np.cumsum(self._curriculum.weights())
+        cell = np.searchsorted(bounds[:-1], chances[0], side="right")
+        boss_share = cells.low[cell] + (cells.high[cell] - cells.low[cell]) * chances[1]
+        player_share = player_low + (player_high - player_low) * chances[2]
+        self._cell_of[which] = cell
+        self._starts["phase"][which] = cells.phase[cell]
+        # Whole points, rounded down so that a share below a threshold stays below it.
+        self._starts["boss_hp"][which] = np.maximum(np.floor(boss_share * self._boss_hp), 1.0)
+        self._starts["player_hp"][which] = np.maximum(np.floor(player_share * self._player_hp), 1.0)
+
+    def report(self, ended: Flags, won: Flags) -> None:
+        """Let the curriculum hear of the mid-fight starts among the fights that ended."""
+        self._inner.report(ended, won)
+        told = ended & (self._cell_of != WHOLE)
+        if told.any():
+            self._curriculum.learn(self._cell_of[told], won[told])
+
+    def state(self) -> State:
+        """Copies of everything remembered between calls."""
+        return {**self._inner.state(), "cells": self._cell_of.copy(), "win_rates": self._curriculum.rates.copy()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go back to what `state` gave."""
+        cells, rates = state["cells"], state["win_rates"]
+        if cells.shape != self._cell_of.shape or rates.shape != self._curriculum.rates.shape:
+            raise MisuseError(
+                f"starts of {len(cells)} fights and {len(rates)} cells do not fit {len(self._cell_of)} and "
+                f"{len(self._cells)}; restore them with the settings they were saved with"
+            )
+        self._inner.restore(state)
+        self._cell_of[:] = cells
+        self._curriculum.rates = rates.astype(np.float64)

@@ -1,0 +1,46 @@
+"""Whole fights: from the standard place, or from anywhere around the arena."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsgym.engine import standard_starts
+from soulsgym.parts.starts.starts import Flags, State
+
+
+class StandardStarts:
+    """Everything as the environment was made for."""
+
+    def __init__(self, n: int) -> None:
+        self._starts = standard_starts(n)
+
+    @property
+    def is_standard(self) -> Flags:
+        """All of them."""
+        return np.ones(len(self._starts), np.bool_)
+
+    def draw(self, mask: Flags, generator: np.random.Generator) -> npt.NDArray[Any]:
+        """The same start for every fight."""
+        return self._starts
+
+    def report(self, ended: Flags, won: Flags) -> None:
+        """Nothing to learn."""
+
+    def state(self) -> State:
+        """Nothing."""
+        return {}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Nothing to go back to."""
+
+
+class RandomPose(StandardStarts):
+    """The player begins at one of the arena's places; the engine draws which."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__(n)
+        self._starts["random_pose"] = 1

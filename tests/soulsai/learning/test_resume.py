@@ -1,0 +1,146 @@
+"""A run that is stopped, or killed, and taken up again is bit for bit the run that was never stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from soulsai.checkpoints.store import CheckpointStore
+from soulsai.config import config_to_toml, load_preset, with_settings
+from soulsai.learning.training import Progress, Training
+from soulsai.runs.run import Run
+
+PPO = ["run.steps=12000", "run.evaluate_every_steps=5000", "run.evaluation_fights=4", "fight.number=8",
+       "ppo.rollout=16", "ppo.minibatch=64", "run.threads=1", "run.log_every_s=0"]  # fmt: skip
+RAINBOW = ["run.steps=6000", "run.evaluate_every_steps=2500", "run.evaluation_fights=4", "fight.number=4",
+           "q.warmup_steps=500", "q.batch=32", "q.noisy=true", "q.n_step=3", "replay.capacity=700",
+           "run.threads=1", "run.log_every_s=0"]  # fmt: skip
+TWIN = ["run.steps=3000", "q.warmup_steps=300", "replay.capacity=2000", "fight.number=2", "run.threads=1",
+        "run.evaluate_every_steps=0", "q.burst=5", "run.log_every_s=0"]  # fmt: skip
+CASES = {"ppo": ("smoke", PPO), "rainbow": ("rainbow", RAINBOW), "twin": ("recipe-soulsai", TWIN)}
+CLOCK = ("time", "elapsed_s", "steps_per_s", "updates_per_s")
+
+
+class Silent:
+    def say(self, text: str) -> None: ...
+
+    def show(self, progress: Progress) -> None: ...
+
+
+def made(folder: Path, case: str) -> Training:
+    preset, settings = CASES[case]
+    config = with_settings(load_preset(preset), settings)
+    run = Run.create(folder, config_to_toml(config), preset=preset, command=[])
+    return Training(run, config, view=Silent(), stop=lambda: False)
+
+
+def again(folder: Path, training: Training, stop_after: int) -> Training:
+    calls = iter(range(10**9))
+    other = Training(Run.open(folder), training.config, view=Silent(), stop=lambda: next(calls) >= stop_after)
+    other.resume()
+    return other
+
+
+def everything(training: Training) -> dict[str, np.ndarray]:
+    parts = training.loop.parts()
+    store = getattr(training.loop, "store", None)
+    if store is not None:
+        parts["store"] = dict(zip(("o", "a", "r", "d", "no", "nm"), store.columns, strict=True))
+    return {
+        f"{part}.{name}": value.numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
+        for part, values in parts.items()
+        for name, value in values.items()
+    }
+
+
+def assert_same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        assert value.dtype == other[name].dtype, name
+        assert value.tobytes() == other[name].tobytes(), f"{name} differs"
+
+
+def rows(folder: Path) -> list[dict[str, float]]:
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    timeless = [{k: v for k, v in line.items() if k not in CLOCK and not k.startswith("time/")} for line in lines]
+    return timeless
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", list(CASES))
+def test_stopping_and_resuming_changes_nothing(tmp_path: Path, case: str) -> None:
+    whole = made(tmp_path / "whole", case)
+    whole.begin()
+    assert whole.go()
+
+    parts = made(tmp_path / "parts", case)
+    calls = iter(range(10**9))
+    parts._stop = lambda: next(calls) >= 3
+    parts.begin()
+    assert not parts.go()
+    parts.close("stopped")
+    second = again(tmp_path / "parts", parts, 4)
+    assert not second.go()
+    second.close("stopped")
+    third = again(tmp_path / "parts", parts, 10**9)
+    assert third.go()
+
+    assert third.loop.counters == whole.loop.counters
+    assert_same(everything(whole), everything(third))
+    assert_same(
+        {name: value.numpy() for name, value in whole.memory.best.items()},
+        {name: value.numpy() for name, value in third.memory.best.items()},
+    )
+    assert rows(tmp_path / "whole") == rows(tmp_path / "parts")
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from test_resume import Silent, made
+training = made(Path(sys.argv[2]), sys.argv[3])
+training.begin()
+training.go()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+@pytest.mark.parametrize("case", ["ppo", "rainbow"])
+def test_killing_and_resuming_changes_nothing(
+    tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CASES, case, (CASES[case][0], [*CASES[case][1], "run.checkpoint_every_s=0"]))
+    program = PROGRAM.replace(
+        "training = made", f"import test_resume; test_resume.CASES = {CASES!r}\ntraining = made"
+    )
+    victim = subprocess.Popen(
+        [sys.executable, "-c", program, str(Path(__file__).parent), str(tmp_path / "killed"), case],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    store = CheckpointStore(tmp_path / "killed" / "checkpoints")
+    deadline = time.monotonic() + 120
+    while len(store.numbers()) < 2 and victim.poll() is None:
+        assert time.monotonic() < deadline, "no checkpoint within two minutes"
+        time.sleep(0.005)
+    victim.send_signal(signal.SIGKILL)
+    assert victim.wait(30) == -signal.SIGKILL
+
+    whole = made(tmp_path / "whole", case)
+    whole.begin()
+    whole.go()
+    resumed = again(tmp_path / "killed", whole, 10**9)
+    assert 0 < resumed.loop.counters.steps < whole.loop.counters.steps
+    assert resumed.go()
+    assert_same(everything(whole), everything(resumed))
+    assert rows(tmp_path / "whole") == rows(tmp_path / "killed")

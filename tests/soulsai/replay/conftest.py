@@ -1,0 +1,40 @@
+"""What the tests of the replay share."""
+
+import numpy as np
+import pytest
+
+from soulsai.replay import Transitions, TransitionStore
+
+OBSERVATION_SIZE, NUM_ACTIONS = 3, 5
+
+
+def numbered_rows(first, count):
+    """Rows that carry their number in every field."""
+    numbers = np.arange(first, first + count)
+    observations = numbers[:, None] + np.array([0.0, 0.25, 0.5])
+    return Transitions(
+        observations.astype(np.float32),
+        numbers.astype(np.int64),
+        (numbers * 2).astype(np.float32),
+        (1 / (numbers + 1)).astype(np.float32),
+        (observations + 1000).astype(np.float32),
+        (numbers[:, None] >> np.arange(NUM_ACTIONS) & 1).astype(np.bool_),
+    )
+
+
+@pytest.fixture
+def rows():
+    return numbered_rows
+
+
+@pytest.fixture
+def filled():
+    """A maker of stores of a capacity to which rows 0 to `added` were added, a few at a time."""
+
+    def make(capacity, added, at_once=4):
+        store = TransitionStore(capacity, OBSERVATION_SIZE, NUM_ACTIONS)
+        for first in range(0, added, at_once):
+            store.add(*numbered_rows(first, min(at_once, added - first)))
+        return store
+
+    return make

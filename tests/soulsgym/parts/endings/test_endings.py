@@ -1,0 +1,58 @@
+"""Which fights are over, and which are cut off."""
+
+import numpy as np
+import pytest
+
+from soulsgym.errors import MisuseError
+from soulsgym.parts.endings import AllOf, AnyOf, FightOver, NoHit, StepLimit, make_ending
+from soulsgym.state import FIGHT, Outcome
+
+RUNNING, WON, DIED, FELL = Outcome
+
+
+def fights(*rows):
+    """Fights of outcome, step and damage taken so far."""
+    records = np.zeros(len(rows), FIGHT)
+    for record, (outcome, step, taken) in zip(records, rows, strict=True):
+        record["outcome"], record["step"], record["taken_total"] = outcome, step, taken
+    return records
+
+
+ROWS = fights(
+    (RUNNING, 99, 0.0), (RUNNING, 100, 0.0), (RUNNING, 103, 5.0), (WON, 100, 0.0), (DIED, 40, 9.0), (FELL, 40, 0.0),
+    (RUNNING, 40, 5.0),
+)  # fmt: skip
+
+
+def letters(ending, records=ROWS):
+    """A letter per fight: goes on, over, cut off."""
+    terminated, truncated = ending.of(records)
+    assert terminated.dtype == truncated.dtype == np.bool_
+    assert not (terminated & truncated).any()
+    return "".join("o" if over else "c" if cut else "-" for over, cut in zip(terminated, truncated, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [
+        (FightOver(), "---ooo-"),
+        (StepLimit(100), "-ccc---"),
+        (NoHit(), "--o-o-o"),
+        (AnyOf(FightOver(), StepLimit(100)), "-ccooo-"),
+        (AnyOf(StepLimit(100), FightOver(), NoHit()), "-cooooo"),
+        (AllOf(StepLimit(100), NoHit()), "--c----"),
+        (AllOf(FightOver(), NoHit()), "----o--"),
+        (AnyOf(FightOver(), AllOf(StepLimit(100), NoHit())), "--cooo-"),
+        (make_ending(100, no_hit=False), "-ccooo-"),
+        (make_ending(100, no_hit=True), "-cooooo"),
+        (make_ending(104, no_hit=False), "---ooo-"),
+    ],
+)
+def test_how_fights_end(ending, expected):
+    assert letters(ending) == expected
+
+
+@pytest.mark.parametrize("limit", [0, -5])
+def test_a_limit_that_cannot_be_is_refused(limit):
+    with pytest.raises(MisuseError, match=f"step limit {limit} is not possible; give 1 or more"):
+        make_ending(limit, no_hit=False)

@@ -1,0 +1,149 @@
+"""Presets, their weights, and what is refused."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from soulsgym.controls import controls_of
+from soulsgym.engine import standard_starts
+from soulsgym.errors import MisuseError
+from soulsgym.parts.rewards import SoulsGymReward, make_reward
+from soulsgym.sim.engine import SimEngine
+from soulsgym.state import FIGHT, Outcome
+
+N = 32
+EVERYONE = np.ones(N, np.bool_)
+
+
+@pytest.fixture
+def engine(moveset):
+    engine = SimEngine(moveset, N, changes=True)
+    engine.reset(EVERYONE, standard_starts(N), np.arange(N, dtype=np.uint64))
+    return engine
+
+
+def play(engine, steps, seed=5):
+    """Merged steps of random actions; yields after each."""
+    generator = np.random.default_rng(seed)
+    for _ in range(steps):
+        engine.step(controls_of(generator.integers(20, size=N)), skip=True)
+        yield engine.fights
+
+
+def record(*, dealt=0.0, taken=0.0, away_m=2.0, from_centre_m=0.0, step=0, outcome=Outcome.RUNNING):
+    """One fight at the arena of Iudex, with the boss straight to the north."""
+    fight = np.zeros(1, FIGHT)
+    fight["player_pose"][0, :2] = 139.0 + from_centre_m, 596.0
+    fight["boss_pose"][0, :2] = 139.0 + from_centre_m, 596.0 + away_m
+    fight["player_max_hp"], fight["boss_max_hp"] = 400, 1000
+    fight["damage_dealt"], fight["damage_taken"] = dealt, taken
+    fight["step"], fight["outcome"] = step, outcome
+    return fight
+
+
+def test_soulsgym_is_the_reward_of_the_plain_environments_bit_for_bit(moveset, engine):
+    preset, plain = make_reward("soulsgym", N, moveset), SoulsGymReward(N, moveset.arena.centre_m)
+    assert preset.names == ("dealt", "taken", "win", "death", "centre")
+    assert plain.names == ("dealt", "taken", "end", "centre")
+    preset.begin(engine.fights, EVERYONE)
+    plain.begin(engine.fights, EVERYONE)
+    seen = np.zeros(5, np.bool_)
+    for fights in play(engine, 150):
+        rewards, terms = preset.of(fights)
+        assert rewards.tobytes() == plain.of(fights)[0].tobytes()
+        assert terms.sum(axis=1) == pytest.approx(rewards)
+        seen |= (terms != 0.0).any(axis=0)
+    assert seen.tolist() == [True, True, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("preset", "value"),
+    [
+        # In two steps from 11 to 10 metres away and from 9 to 8 off the centre; 50 of 1000 dealt, 100 of 400 lost.
+        ("duel", 6.0 * 0.05 - 3.0 * 0.25 - 0.03 * 2),
+        ("soulsgym", 0.05 - 0.25 + 0.01),
+        ("rl-souls", 1.2 * 0.05 - 0.25 + 0.02),
+    ],
+)
+def test_reward_of_a_step(moveset, preset, value):
+    reward = make_reward(preset, 1, moveset)
+    reward.begin(record(away_m=11.0, from_centre_m=9.0), np.ones(1, np.bool_))
+    after = record(dealt=50.0, taken=100.0, away_m=10.0, from_centre_m=8.0, step=2)
+    assert reward.of(after)[0] == pytest.approx([value], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("preset", "won", "died"), [("duel", 3.0, 0.0), ("soulsgym", 0.1, -0.1), ("rl-souls", 5.0, -0.1)]
+)
+def test_reward_of_the_end(moveset, preset, won, died):
+    reward = make_reward(preset, 1, moveset)
+    reward.begin(record(), np.ones(1, np.bool_))
+    assert reward.of(record(outcome=Outcome.WON))[0] == [won]
+    assert reward.of(record(outcome=Outcome.DIED))[0] == [died]
+    assert reward.of(record(outcome=Outcome.FELL))[0] == [died]
+
+
+def test_weights_replace_add_and_remove(moveset):
+    reward = make_reward("duel", 1, moveset, weights={"win": 7.0, "combo": 0.5, "taken": 0.0})
+    assert reward.names == ("dealt", "win", "far", "combo")
+    reward.begin(record(), np.ones(1, np.bool_))
+    rewards, terms = reward.of(record(taken=100.0, outcome=Outcome.WON))
+    assert rewards == [7.0]
+    assert terms.tolist() == [[0.0, 7.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("preset", "weights", "message"),
+    [
+        ("dual", {}, "reward preset 'dual' is not known, did you mean 'duel'?"),
+        ("duel", {"comboo": 1.0}, "reward term 'comboo' is not known, did you mean 'combo'?"),
+        ("duel", {"win": math.nan}, "weight of reward term 'win' is nan; give a finite number"),
+        ("duel", {"win": "much"}, "weight of reward term 'win' is 'much'; give a finite number"),
+        ("duel", {"win": True}, "weight of reward term 'win' is True; give a finite number"),
+        (
+            "duel",
+            {"dealt": 0, "taken": 0, "win": 0, "far": 0},
+            "reward 'duel' has no term left; give one of them a weight other than 0",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(moveset, preset, weights, message):
+    with pytest.raises(MisuseError) as caught:
+        make_reward(preset, 1, moveset, weights=weights)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_restored_reward_goes_on_as_if_never_stopped(moveset, engine):
+    weights = {"closing": 1.0, "centre": 1.0, "step": 1.0, "combo": 1.0, "first_hit": 1.0}
+    reward, other = (make_reward("duel", N, moveset, weights=weights) for _ in range(2))
+    reward.begin(engine.fights, EVERYONE)
+    for fights in play(engine, 40):
+        reward.of(fights)
+    saved = reward.state()
+    other.restore(saved)
+    kept = {name: values.copy() for name, values in saved.items()}
+    for fights in play(engine, 40, seed=6):
+        assert reward.of(fights)[1].tobytes() == other.of(fights)[1].tobytes()
+    for name, values in saved.items():
+        assert (values == kept[name]).all(), "what was saved must not change afterwards"
+    assert any((values != saved[name]).any() for name, values in reward.state().items())
+
+
+def test_a_state_of_another_number_of_fights_is_refused(moveset):
+    with pytest.raises(MisuseError, match="reward of 3 fights does not fit 2"):
+        make_reward("duel", 2, moveset).restore(make_reward("duel", 3, moveset).state())
+
+
+def test_many_fights_are_rewarded_in_a_quarter_of_a_millisecond(moveset):
+    fights = np.repeat(record(away_m=8.0), 1024)
+    reward = make_reward("duel", 1024, moveset)
+    reward.begin(fights, np.ones(1024, np.bool_))
+    reward.of(fights)
+    times_s = []
+    for _ in range(50):
+        start_s = time.perf_counter()
+        reward.of(fights)
+        times_s.append(time.perf_counter() - start_s)
+    assert min(times_s) < 250e-6
