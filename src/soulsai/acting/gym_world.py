@@ -24,6 +24,7 @@ class GymWorld:
         space = self._env.single_observation_space
         self.number, self.observation_size = number, gymnasium.spaces.flatdim(space)
         self.num_actions = int(self._env.single_action_space.n)  # type: ignore[attr-defined]
+        self._first_action = int(self._env.single_action_space.start)  # type: ignore[attr-defined]
         self.observations = np.zeros((number, self.observation_size), np.float32)
         self.masks = np.ones((number, self.num_actions), np.bool_)
         self._step = Step.of_size(number, self.observation_size, self.num_actions, 1)
@@ -39,7 +40,7 @@ class GymWorld:
     def step(self, actions: npt.NDArray[np.int64]) -> Step:
         """Play one step in all episodes."""
         step = self._step
-        observations, rewards, terminated, truncated, infos = self._env.step(actions)
+        observations, rewards, terminated, truncated, infos = self._env.step(actions + self._first_action)
         step.rewards[:], step.terms[:, 0] = rewards, rewards
         step.terminated[:], step.truncated[:] = terminated, truncated
         np.logical_or(terminated, truncated, out=step.ended)
@@ -74,8 +75,9 @@ def _made(name: str, number: int, kwargs: Mapping[str, Any]) -> gymnasium.vector
             vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
             **kwargs,
         )
-    except (gymnasium.error.Error, TypeError) as error:
-        raise ConfigError(f"gym.id = {name!r} cannot be made: {error}") from error
+    except (gymnasium.error.Error, ImportError, TypeError) as error:
+        reason = " ".join(str(error).split()).rstrip(".").replace(". ", "; ")
+        raise ConfigError(f"gym.id = {name!r} cannot be made: {reason}") from error
     if not isinstance(env.single_action_space, gymnasium.spaces.Discrete):
         env.close()
         raise ConfigError(f"gym.id = {name!r} has actions {env.single_action_space}; only Discrete ones can be learned")

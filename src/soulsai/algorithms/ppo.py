@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import torch
+from torch.nn import functional
 
 from soulsai.acting.rollouts import Rollout
 from soulsai.config.schema import PPOConfig
 from soulsai.networks import ActorCritic, FlatParameters
 from soulsai.ops.advantages import gae
-from soulsai.ops.masked import categorical_entropy, categorical_log_prob, masked_logits
+from soulsai.ops.masked import closing, entropy_of, log_prob_of
 from soulsai.ops.ppo import approximate_kl, clip_fraction, clipped_surrogate, normalized, value_loss
 from soulsai.ops.schedules import linear
 
@@ -39,7 +40,8 @@ class PPOLearner:
         for _ in range(config.epochs):
             last: Losses = {}
             for rows in self._minibatches(len(data["actions"])):
-                last = self._step({name: values[rows] for name, values in data.items()}, entropy_weight)
+                batch = {name: values.index_select(0, rows) for name, values in data.items()}
+                last = self._step(batch, entropy_weight)
                 passes += 1
                 for name, value in last.items():
                     sums[name] = sums.get(name, 0.0) + float(value)
@@ -56,7 +58,7 @@ class PPOLearner:
         )
         data = {
             "observations": rollout.observations,
-            "masks": rollout.masks,
+            "closing": closing(rollout.masks),
             "actions": rollout.actions,
             "log_probs": rollout.log_probs,
             "values": rollout.values,
@@ -73,12 +75,12 @@ class PPOLearner:
     def _step(self, batch: dict[str, Tensor], entropy_weight: float) -> Losses:
         config = self.config
         logits, values = self.network(batch["observations"])
-        logits = masked_logits(logits, batch["masks"])
-        log_ratio = categorical_log_prob(logits, batch["actions"]) - batch["log_probs"]
+        log_p = functional.log_softmax(logits + batch["closing"], 1)
+        log_ratio = log_prob_of(log_p, batch["actions"]) - batch["log_probs"]
         advantages = normalized(batch["advantages"]) if config.normalize_advantages else batch["advantages"]
         policy = clipped_surrogate(log_ratio, advantages, config.clip).mean()
         value = value_loss(values, batch["values"], batch["returns"], config.value_clip).mean()
-        entropy = categorical_entropy(logits).mean()
+        entropy = entropy_of(log_p).mean()
         self.flat.zero_grad()
         (policy + config.value * value - entropy_weight * entropy).backward()  # type: ignore[no-untyped-call]
         norm = self.flat.clip_(config.gradient_norm)

@@ -68,7 +68,7 @@ class QLearner:
                 [flat.parameter],
                 config.learning_rate,
                 eps=config.adam_eps,
-                weight_decay=config.weight_decay,
+                weight_decay=config.weight_decay if config.optimizer == "adamw" else 0.0,
                 fused=True,
             )
             for flat in self.flats
@@ -124,10 +124,10 @@ class QLearner:
         predicted = _of_actions(net(batch.observations), batch.actions)
         with torch.no_grad():
             following = other(batch.next_observations)
-            means = other.means_of(following)
-            chooser = net.means(batch.next_observations) if config.double or config.twin else means
+            apart = config.double or config.twin
+            chooser = net.means(batch.next_observations) if apart else other.means_of(following)
         if config.distribution == "none":
-            target = double_q_target(batch.rewards, batch.discounts, means, chooser, batch.next_masks)
+            target = double_q_target(batch.rewards, batch.discounts, following, chooser, batch.next_masks)
             target = clipped_target(target, config.value_clip)
             return td_loss(predicted, target, config.loss), (predicted.detach() - target).abs(), predicted
         following = _of_actions(following, masked_argmax(chooser, batch.next_masks))

@@ -84,7 +84,8 @@ def _settings(config: Config, options: FightOptions) -> dict[str, Any]:
         "step_limit": fight.step_limit,
         "no_hit": fight.no_hit,
     } | _asked(options)
-    return own | {"random_pose": config.starts.random_pose and not own["full"]}
+    # Where a single phase was trained from random poses, they are a part of the task; in full fights they are practice.
+    return own | {"random_pose": config.starts.random_pose and not fight.full and not own["full"]}
 
 
 def _asked(options: FightOptions) -> dict[str, Any]:

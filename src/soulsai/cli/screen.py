@@ -43,7 +43,7 @@ class PlainView:
     """One line now and then."""
 
     def __init__(self) -> None:
-        self._console = Console(soft_wrap=True, highlight=False)
+        self._console = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
         self._shown_s = 0.0
 
     def say(self, text: str) -> None:
@@ -92,7 +92,9 @@ class Screen:
         """The panel as it stands."""
         figures = self._figures(self._progress) if self._progress else Text()
         news = Text("\n".join(self._news), style="dim")
-        return Panel(Group(self._bar, figures, news), title=f"souls train: {self._name}", border_style="dark_orange3")
+        return Panel(
+            Group(self._bar, figures, news), title=Text(f"souls train: {self._name}"), border_style="dark_orange3"
+        )
 
     def _draw(self) -> None:
         if self.live is not None:

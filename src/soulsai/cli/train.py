@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -41,10 +42,16 @@ def train(
         raise typer.BadParameter(f"a run goes on with its own config; leave out {preset!r}, or leave out --resume")
     folder, config = _resumed(run, settings or []) if resume else _begun(preset or DEFAULT_PRESET, settings or [], run)
     from soulsai.cli.screen import make_view
+    from soulsai.errors import PreflightError
     from soulsai.learning.session import run_session
 
     with make_view(folder.name, config, plain=plain or not sys.stdout.isatty()) as view, _stopping(view.say) as stop:
-        outcome = run_session(folder, config, resume=resume, view=view, stop=stop, check=not accept)
+        try:
+            outcome = run_session(folder, config, resume=resume, view=view, stop=stop, check=not accept)
+        except PreflightError:
+            if not resume:
+                shutil.rmtree(folder.folder, ignore_errors=True)  # made a moment ago, with nothing in it but the config
+            raise
     _conclude(folder, outcome)
 
 

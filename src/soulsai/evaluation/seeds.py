@@ -15,21 +15,11 @@ from soulsgym.errors import MisuseError
 
 EVALUATION_SALT = 0x6576616C
 """The letters `eval`, so that the stream is anything but that of training."""
-TRAINING_SALT = 0x7472616E
 
 
 def evaluation_seeds(seed: int, first: int, count: int) -> npt.NDArray[np.uint64]:
     """Seeds of the fights `first`, `first` + 1, ... of an evaluation."""
-    return _seeds(seed, EVALUATION_SALT, range(first, first + count))
-
-
-def training_seed(seed: int) -> int:
-    """The number that training derives all its fights from."""
-    return int(_seeds(seed, TRAINING_SALT, range(1))[0])
-
-
-def _seeds(seed: int, salt: int, fights: range) -> npt.NDArray[np.uint64]:
     if seed < 0:
         raise MisuseError(f"seed {seed} is negative; give 0 or more")
-    states = [np.random.SeedSequence([salt, seed, fight]).generate_state(1, np.uint64)[0] for fight in fights]
-    return np.array(states, np.uint64)
+    sequences = (np.random.SeedSequence([EVALUATION_SALT, seed, fight]) for fight in range(first, first + count))
+    return np.array([sequence.generate_state(1, np.uint64)[0] for sequence in sequences], np.uint64)

@@ -72,7 +72,7 @@ class PPOLoop:
     """Collect a rollout, learn from it, again."""
 
     def __init__(self, config: Config, world: World, device: torch.device) -> None:
-        self.config, self.world = config, world
+        self.config, self.world, self._device = config, world, device
         self.counters, self.clock = Counters(), LoopClock()
         self.episodes = Episodes(world.number, world.term_names, fights=config.world == "fight")
         self._generator = torch.Generator().manual_seed(config.run.seed)
@@ -97,10 +97,11 @@ class PPOLoop:
     def iterate(self) -> dict[str, float]:
         """One rollout and the update it allows."""
         rollout, steps = self.actor.collect()
-        if self.network.normalizer is not None:
-            self.network.normalizer.update(rollout.observations.flatten(0, 1))
         with self.clock.phase("learn"):
             metrics = self.learner.learn(rollout, min(1.0, self.counters.steps / self.config.run.steps))
+        if self.network.normalizer is not None:
+            # Not before: the log probabilities of the rollout belong to inputs scaled as they were then.
+            self.network.normalizer.update(rollout.observations.flatten(0, 1).to(self._device))
         self.counters.steps += steps
         self.counters.updates = self.learner.updates
         return metrics
@@ -181,7 +182,9 @@ class QLoop:
         return values | ({"beta": self._beta()} if self.config.replay.prioritized else {})
 
     def policy(self) -> NetworkPolicy:
-        """The greedy policy as it is now."""
+        """The greedy policy as it is now, without noise; acting and learning draw theirs anew each time."""
+        for net in self.learner.online:
+            net.quiet()
         return NetworkPolicy(*self.learner.online)
 
     def networks(self) -> Mapping[str, torch.nn.Module]:
@@ -214,7 +217,8 @@ class QLoop:
             restore_optimizer(optimizer, saved.parts[("optimizer", "optimizer_twin")[i]])
         self.learner.updates = self.counters.updates
         self.sampler.restore(saved.arrays("sampler"))
-        self.actor.accumulator.restore(saved.arrays("pending"))
+        if saved.arrays("world"):  # otherwise new episodes begin, and nothing that waits belongs to them
+            self.actor.accumulator.restore(saved.arrays("pending"))
         self._torch.set_state(saved.parts["random"]["torch"])
         restore_generator(self._numpy, saved.arrays("random")["numpy"])
         self.episodes.restore(saved.arrays("episodes"))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from soulsai.acting.policy import NetworkPolicy
+from soulsai.checkpoints.store import CheckpointStore
 from soulsai.config.schema import Config
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.evaluation.report import write_report
@@ -52,7 +53,7 @@ def run_session(
             if config.world == "fight":
                 view.say("compiling the simulator (about 20 s the first time, a second later on)")
                 compile_parts(config)
-            if check and not resume:
+            if check and not (resume and CheckpointStore(run.checkpoints).numbers()):
                 preflight(config, view.say)
             training = Training(run, config, view=view, stop=stop)
             training.resume() if resume else training.begin()

@@ -171,7 +171,7 @@ class Training:
 
     def _is_done(self) -> bool:
         run = self.config.run
-        return self.loop.counters.steps >= run.steps or (run.stop_at > 0 and self.memory.reached >= 2)
+        return self.loop.counters.steps >= run.steps or (run.stop_at != 0.0 and self.memory.reached >= 2)
 
     def _judging_due(self) -> bool:
         every, step = self.config.run.evaluate_every_steps, self.loop.counters.steps
@@ -182,7 +182,7 @@ class Training:
         with self.loop.clock.phase("evaluate"):
             judgement = judge(self.config, self.loop.policy(), run.evaluation_fights)
         memory.judgement, memory.judged_at = judgement, self.loop.counters.steps
-        memory.reached = memory.reached + 1 if judgement.score >= run.stop_at else 0
+        memory.reached = memory.reached + 1 if run.stop_at and judgement.score >= run.stop_at else 0
         # The newest policy is the one to keep, unless an earlier one was measurably better.
         if memory.best_judgement is None or judgement.high >= memory.best_judgement.low:
             memory.best = {name: value.detach().cpu().clone() for name, value in self.networks().items()}
@@ -203,6 +203,7 @@ class Training:
         if self.config.world == "fight":
             metrics["game_hours"] = loop.counters.steps * GAME_S_PER_STEP / 3600.0
         metrics |= {f"time/{name}": share for name, share in loop.clock.shares().items()}
+        loop.clock.take()
         if self._sinks and loop.counters.steps > 0:
             self._sinks.write(loop.counters.steps, self.memory.elapsed_s, metrics)
         self._view.show(self._progress(metrics))

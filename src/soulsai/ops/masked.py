@@ -12,6 +12,9 @@ from soulsgym.errors import MisuseError
 CLOSED = -1e9
 """Logit and value of a closed action. Finite: times a discount or a probability of 0 it gives 0, not NaN."""
 
+LOWEST_LOG_PROBABILITY = -80.0
+"""Its probability, 2e-35, is nothing beside 1. Not lower: where `exp` underflows it takes ten times as long."""
+
 LOWEST_UNIFORM = torch.finfo(torch.float32).tiny
 HIGHEST_UNIFORM = 1.0 - torch.finfo(torch.float32).eps / 2
 """At 0 and 1 Gumbel noise is infinite, and a closed action could win."""
@@ -21,6 +24,11 @@ def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
     """The logits, with those of closed actions so low that they are never chosen; no gradient flows into these."""
     assert_same_shape(logits=logits, mask=mask)
     return torch.where(mask, logits, CLOSED)
+
+
+def closing(mask: Tensor) -> Tensor:
+    """What to add to logits to close actions: as `masked_logits` to the softmax, for those that are masked often."""
+    return torch.where(mask, 0.0, CLOSED)
 
 
 def masked_argmax(q: Tensor, mask: Tensor) -> Tensor:
@@ -35,16 +43,26 @@ def masked_max(q: Tensor, mask: Tensor) -> Tensor:
 
 def categorical_log_prob(logits: Tensor, action: Tensor) -> Tensor:
     """Log probability of the chosen actions: logits [..., A], actions [...]."""
-    if action.shape != logits.shape[:-1]:
-        raise MisuseError(f"action has the shape {tuple(action.shape)}; give one action per row of logits, "
-                          f"{tuple(logits.shape[:-1])}")  # fmt: skip
-    return functional.log_softmax(logits, -1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
+    return log_prob_of(functional.log_softmax(logits, -1), action)
 
 
 def categorical_entropy(logits: Tensor) -> Tensor:
     """Entropy of each row in nats; closed actions add nothing, even with logits of minus infinity."""
-    log_p = functional.log_softmax(logits, -1)
-    return -(log_p.exp() * log_p.clamp_min(CLOSED)).sum(-1)
+    return entropy_of(functional.log_softmax(logits, -1))
+
+
+def log_prob_of(log_p: Tensor, action: Tensor) -> Tensor:
+    """The entries of the chosen actions: log probabilities [..., A], actions [...]."""
+    if action.shape != log_p.shape[:-1]:
+        raise MisuseError(f"action has the shape {tuple(action.shape)}; give one action per row of logits, "
+                          f"{tuple(log_p.shape[:-1])}")  # fmt: skip
+    return log_p.gather(-1, action.unsqueeze(-1)).squeeze(-1)
+
+
+def entropy_of(log_p: Tensor) -> Tensor:
+    """Entropy in nats of each row of log probabilities; closed actions add nothing, even at minus infinity."""
+    log_p = log_p.clamp_min(LOWEST_LOG_PROBABILITY)
+    return -(log_p.exp() * log_p).sum(-1)
 
 
 def gumbel_sample(logits: Tensor, uniform: Tensor) -> Tensor:

@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from soulsai.evaluation.seeds import evaluation_seeds, training_seed
+from soulsai.config import load_preset, with_settings
+from soulsai.evaluation.seeds import evaluation_seeds
+from soulsai.learning.wiring import build_world
+from soulsgym.engine import standard_starts
 from soulsgym.errors import MisuseError
+from soulsgym.sim.engine import SimEngine
+
+SEEDS, FIGHTS, RESTARTS = 30, 20, 10
 
 
 def test_a_fight_has_its_seed_wherever_counting_begins():
@@ -16,10 +22,21 @@ def test_fights_and_seeds_differ():
     assert len(np.unique(seeds)) == 1000
 
 
-def test_training_goes_another_way():
-    for seed in range(100):
-        assert training_seed(seed) not in evaluation_seeds(seed, 0, 5)
-    assert len({training_seed(seed) for seed in range(100)}) == 100
+def test_training_and_evaluation_never_fight_the_same_fight(moveset):
+    """A fight is decided by its key: of all evaluations, and of training with all that follow the first fights."""
+    everyone, starts = np.ones(FIGHTS, np.bool_), standard_starts(FIGHTS)
+    engine = SimEngine(moveset, FIGHTS)
+    evaluated, trained = [], []
+    for seed in range(SEEDS):
+        engine.reset(everyone, starts, evaluation_seeds(seed, 0, FIGHTS))
+        evaluated.append(engine.hidden["key"].copy())
+        world = build_world(with_settings(load_preset("smoke"), [f"fight.number={FIGHTS}"]))
+        world.reset(seed)
+        for _ in range(RESTARTS):
+            trained.append(world.engine.hidden["key"].copy())
+            world.engine.reset(everyone, starts, None)
+    keys = np.concatenate([*evaluated, *trained])
+    assert len(np.unique(keys)) == len(keys) == SEEDS * FIGHTS * (1 + RESTARTS)
 
 
 def test_negative_seed():

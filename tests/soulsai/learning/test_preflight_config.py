@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from soulsai.config import Config, with_settings
-from soulsai.learning.preflight import MEANINGS, Finding, findings, verdict
+from soulsai.learning.preflight import MEANINGS, Finding, findings, sample, verdict
 
 Q = ["algorithm=q", "fight.number=8"]
 GYM = ["world=gym", "gym.id=CartPole-v1"]
@@ -14,7 +14,8 @@ GYM = ["world=gym", "gym.id=CartPole-v1"]
 
 @pytest.fixture(autouse=True)
 def no_fights(monkeypatch):
-    """Leave out the checks that play fights for themselves."""
+    """Leave out the checks that play fights for themselves, and play little for the others."""
+    monkeypatch.setattr(sample, "STEPS", 60)
     monkeypatch.setattr(verdict, "exploit_findings", lambda config: iter(()))
     monkeypatch.setattr(verdict, "encoder_findings", lambda config: iter(()))
 
@@ -107,6 +108,9 @@ def test_range_of_returns_by_the_weights():
     assert "as low as -4.5 and as high as 9.0" in finding.text
     (undiscounted,) = found([*Q, "q.distribution=c51", "q.gamma=1.0", "fight.step_limit=1000"])
     assert "as low as -33.0 and as high as 9.0" in undiscounted.text
+    # 0.03 x (1 - 0.98^50) / (1 - 0.98) = 0.95
+    (short,) = found([*Q, "q.distribution=c51", "q.value_range=[-1.0, 1.0]", "fight.step_limit=50"])
+    assert "as low as -4.0 and as high as 9.0" in short.text
 
 
 def test_replay_that_does_not_fit(monkeypatch):

@@ -41,7 +41,7 @@ def value_range_findings(config: Config, sample: Sample) -> Iterator[Finding]:
 def _returns(config: Config) -> tuple[float, float]:
     """The lowest and the highest return of a fight, by the weights of its reward."""
     gamma, steps = gamma_of(config), config.fight.step_limit
-    longest = (1.0 - 0.0) / (1.0 - gamma) if gamma < 1.0 else float(steps)
+    longest = (1.0 - gamma**steps) / (1.0 - gamma) if gamma < 1.0 else float(steps)
     limits = ONCE | dict.fromkeys(EVERY_STEP, (-longest, 0.0))
     worst = best = 0.0
     for name, weight in {**PRESETS[config.reward.preset], **config.reward.weights}.items():

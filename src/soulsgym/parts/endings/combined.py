@@ -22,7 +22,7 @@ class AnyOf:
 
     def won(self, fights: Fights) -> Flags:
         """Fights that no part calls lost."""
-        return np.logical_and.reduce([part.won(fights) for part in self._parts])
+        return np.asarray(np.logical_and.reduce([part.won(fights) for part in self._parts]))
 
 
 class AllOf:
@@ -40,4 +40,4 @@ class AllOf:
 
     def won(self, fights: Fights) -> Flags:
         """Fights that no part calls lost."""
-        return np.logical_and.reduce([part.won(fights) for part in self._parts])
+        return np.asarray(np.logical_and.reduce([part.won(fights) for part in self._parts]))

@@ -19,4 +19,4 @@ class FightOver:
 
     def won(self, fights: Fights) -> Flags:
         """Fights in which the boss died."""
-        return np.equal(fights["outcome"], WON)
+        return np.asarray(fights["outcome"] == WON)

@@ -17,4 +17,4 @@ class NoHit:
 
     def won(self, fights: Fights) -> Flags:
         """Fights without a hit: one taken together with the winning blow still loses."""
-        return np.equal(fights["taken_total"], 0.0)
+        return np.asarray(fights["taken_total"] == 0.0)

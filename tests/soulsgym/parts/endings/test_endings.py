@@ -56,3 +56,23 @@ def test_how_fights_end(ending, expected):
 def test_a_limit_that_cannot_be_is_refused(limit):
     with pytest.raises(MisuseError, match=f"step limit {limit} is not possible; give 1 or more"):
         make_ending(limit, no_hit=False)
+
+
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [
+        (FightOver(), "---w--w"),
+        (StepLimit(100), "wwwwwww"),
+        (NoHit(), "ww-w-w-"),
+        (AnyOf(FightOver(), NoHit()), "---w---"),
+        (AllOf(FightOver(), NoHit()), "---w---"),
+        (make_ending(100, no_hit=False), "---w--w"),
+        (make_ending(100, no_hit=True), "---w---"),
+    ],
+)
+def test_which_fights_are_not_lost_by_the_rule(ending, expected):
+    """The last row is won with a hit taken; a win at the step limit is a win."""
+    records = np.concatenate([ROWS[:6], fights((WON, 100, 5.0))])
+    won = ending.won(records)
+    assert won.dtype == np.bool_
+    assert "".join("w" if each else "-" for each in won) == expected

@@ -1,0 +1,161 @@
+"""`souls eval`: runs, two runs, exported files, scripted players and Gymnasium environments."""
+
+import json
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from soulsai.cli import main as cli
+from soulsai.errors import RunError
+from soulsai.evaluation import Evaluation
+from soulsgym.errors import MisuseError, SoulsError
+
+
+def souls(*arguments):
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+
+
+def shown(*arguments):
+    result = souls(*arguments)
+    assert result.exit_code == 0, result.exception or result.output
+    return result.stdout
+
+
+def names_of(run):
+    return [name.split("-", 2)[2] for name, _ in run.evaluations()]
+
+
+def test_tables_and_what_is_kept(run):
+    before = run.report_file.read_text()
+    text = shown("eval", run.folder, "--fights", 5)
+    assert "tiny wins" in text
+    assert "of 5 fights (95 % interval" in text
+    assert "full fights, seed 0, at most 30 s each" in text  # its own step limit
+    assert "How the fights ended" in text
+    assert max(map(len, text.splitlines()[:-1])) <= 80
+    assert names_of(run) == ["final", "eval"]
+    assert run.report_file.read_text() != before
+
+
+def test_json_is_the_evaluation_that_is_kept(run):
+    text = shown(
+        "eval", run.folder, "--fights", 4, "--seed", 3, "--variant", "hard", "--randomize", 0.5, "--no-hit", "--json"
+    )
+    settings = Evaluation.from_json(text).settings
+    assert (settings.fights, settings.seed, settings.variant, settings.randomize) == (4, 3, "hard", 0.5)
+    assert (settings.phase, settings.full, settings.no_hit, settings.step_limit) == (1, True, True, 300)
+    assert names_of(run)[-1] == "eval-hard-randomize-0.5-no-hit"
+    assert json.loads(run.evaluations()[-1][1]) == json.loads(text)
+
+
+def test_same_seed_same_fights(run):
+    first, again, other = (shown("eval", run.folder, "--fights", 4, "--seed", s, "--json") for s in (1, 1, 2))
+    assert first == again != other
+
+
+def test_one_phase(run):
+    settings = Evaluation.from_json(shown("eval", run.folder, "--fights", 2, "--phase", 2, "--json")).settings
+    assert (settings.phase, settings.full, settings.random_pose) == (2, False, False)
+    assert names_of(run)[-1] == "eval-phase-2"
+
+
+PHASE_2 = ("fight.full=false", "fight.phase=2", "starts.random_pose=true", "fight.step_limit=50")
+
+
+def test_run_trained_on_a_phase_is_measured_in_it(make_run):
+    run = make_run("smoke-q", *PHASE_2)
+    settings = Evaluation.from_json(shown("eval", run.folder, "--fights", 2, "--json")).settings
+    assert (settings.phase, settings.full, settings.random_pose, settings.step_limit) == (2, False, True, 50)
+    settings = Evaluation.from_json(shown("eval", run.folder, "--fights", 2, "--full", "--json")).settings
+    assert (settings.phase, settings.full, settings.random_pose) == (1, True, False)
+
+
+def test_two_runs_play_a_phase_each(run, make_run, monkeypatch):
+    second = make_run("smoke-q", *PHASE_2)
+    fighters = []
+    monkeypatch.setattr("soulsai.evaluation.PhaseFighters", lambda *given: fighters.extend(given) or given[0])
+    settings = Evaluation.from_json(shown("eval", run.folder, second.folder, "--fights", 2, "--json")).settings
+    assert (settings.phase, settings.full, settings.random_pose, settings.step_limit) == (1, True, False, 300)
+    assert len(fighters) == 2
+    assert names_of(run)[-1] == "eval-with-made"
+    assert names_of(second) == []
+    with pytest.raises(MisuseError, match="two runs are for the full fight, not for phase 2"):
+        raise souls("eval", run.folder, second.folder, "--phase", 2).exception
+
+
+def test_scripted_player():
+    text = shown("eval", "player:idle", "--fights", 3)
+    assert "player:idle wins 0.0 % of 3 fights" in text
+    assert "Why do I die" in text
+    assert "Idle" in text
+
+
+def test_exported_file(run, tmp_path):
+    file = tmp_path / "policy.pt"
+    shown("export", run.folder, file)
+    original, exported = (shown("eval", who, "--fights", 4, "--json") for who in (run.folder, file))
+    assert exported == original
+
+
+def test_latest_policy(run, monkeypatch):
+    asked = []
+    from soulsai.learning import loading
+
+    original = loading.load_policy
+    monkeypatch.setattr(loading, "load_policy", lambda run, **given: asked.append(given) or original(run, **given))
+    shown("eval", run.folder, "--fights", 1, "--latest")
+    assert asked[0]["latest"] is True
+
+
+def test_gym_run_has_a_mean_return_with_interval(make_run):
+    run = make_run("cartpole-ppo")
+    content = json.loads(shown("eval", run.folder, "--fights", 5, "--json"))
+    assert content["id"] == "CartPole-v1"
+    assert len(content["returns"]) == 5
+    assert content["mean"] == pytest.approx(sum(content["returns"]) / 5)
+    assert content["low"] <= content["mean"] <= content["high"]
+    text = shown("eval", run.folder, "--fights", 5)
+    assert f"made: mean return {content['mean']:.1f} over 5 episodes of CartPole-v1 (95 % interval" in text
+    assert "interval" not in shown("eval", run.folder, "--fights", 1)
+    with pytest.raises(MisuseError, match="plays CartPole-v1, which is no fight; leave out --variant, --phase"):
+        raise souls("eval", run.folder, "--variant", "hard", "--phase", 1).exception
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--fights", "0"], "number of fights 0 is not possible"),
+        (["--seed", "-1"], "seed -1 is negative"),
+        (["--randomize", "1.5"], "randomize 1.5 is out of range"),
+        (["--phase", "3"], "phase 3 is not there; Iudex Gundyr has phases 1 to 2"),
+        (["--variant", "hardd"], "did you mean 'hard'"),
+        (["--phase", "1", "--full"], "--full and --phase 1 cannot both be"),
+    ],
+)
+def test_wrong_options_keep_nothing(run, arguments, sentence):
+    result = souls("eval", run.folder, *arguments)
+    assert isinstance(result.exception, SoulsError)
+    assert sentence in str(result.exception)
+    assert result.stdout == ""
+    assert names_of(run) == ["final"]
+
+
+def test_missing_run_through_the_front_door(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["souls", "eval", str(tmp_path / "none")])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "none: there is no such run" in err
+
+
+def test_damaged_run(run):
+    for folder in run.checkpoints.iterdir():
+        (folder / "manifest.json").write_text("{")
+    with pytest.raises(RunError, match="no checkpoint is intact"):
+        raise souls("eval", run.folder).exception
+    (run.folder / "config.toml").write_text("[run\n")
+    with pytest.raises(RunError, match=r"config\.toml: is damaged"):
+        raise souls("eval", run.folder).exception

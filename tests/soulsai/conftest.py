@@ -1,0 +1,99 @@
+"""Runs for the tests of what is done with them: one really trained, others with random weights.
+
+Imports are inside the fixtures: most tests here need none of this, and should not wait for it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+TINY = [
+    "run.steps=1200",
+    "run.threads=1",
+    "run.evaluate_every_steps=600",
+    "run.evaluation_fights=3",
+    "run.final_fights=6",
+    "fight.number=8",
+    "fight.step_limit=300",
+    "ppo.minibatch=64",
+    "network.hidden=[16]",
+]
+
+
+class Silent:
+    """Shows nothing."""
+
+    def say(self, text):
+        pass
+
+    def show(self, progress):
+        pass
+
+
+def new_run(folder, preset, settings):
+    from soulsai.config import config_to_toml, load_preset, with_settings
+    from soulsai.runs.run import Run
+
+    config = with_settings(load_preset(preset), settings)
+    return config, Run.create(Path(folder), config_to_toml(config), preset=preset, command=["souls", "train", preset])
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """The folder of a run that was really trained, to read only; `run` is a copy to write into."""
+    from soulsai.learning.session import run_session
+
+    config, run = new_run(tmp_path_factory.mktemp("trained") / "tiny", "smoke", TINY)
+    outcome = run_session(run, config, resume=False, view=Silent(), stop=lambda: False, check=False)
+    assert outcome.finished
+    return run.folder
+
+
+@pytest.fixture
+def run(trained, tmp_path):
+    """A copy of the trained run."""
+    from soulsai.runs.run import Run
+
+    return Run.open(shutil.copytree(trained, tmp_path / "tiny"))
+
+
+@pytest.fixture(scope="session")
+def random_networks():
+    """A function that builds the networks of a config with weights that make many actions the best now and then."""
+    import torch
+
+    from soulsai.learning.loading import sizes_of
+    from soulsai.learning.wiring import build_networks
+
+    def build(config, *, noise=False):
+        networks = build_networks(config, *sizes_of(config))
+        generator = torch.Generator().manual_seed(7)
+        for network in networks.values():
+            for parameter in network.parameters():
+                parameter.data.normal_(generator=generator)
+            if network.normalizer is not None:
+                network.normalizer.update(3.0 + 2.0 * torch.randn(64, sizes_of(config)[0], generator=generator))
+            if noise:
+                network.draw_noise(generator)
+        return networks
+
+    return build
+
+
+@pytest.fixture
+def make_run(tmp_path, random_networks):
+    """A function that makes a run of a preset and settings, with random weights in its one checkpoint."""
+    from soulsai.checkpoints.store import CheckpointStore
+    from soulsai.runs.status import Status
+
+    def make(preset, *settings, name="made", noise=False):
+        config, run = new_run(tmp_path / name, preset, ["network.hidden=[8]", *settings])
+        networks = random_networks(config, noise=noise)
+        CheckpointStore(run.checkpoints).save(10, {key: net.state_dict() for key, net in networks.items()}, {})
+        run.write_status(Status("finished", 10, 10))
+        return run
+
+    return make

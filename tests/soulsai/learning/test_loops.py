@@ -1,0 +1,123 @@
+"""The two loops: when they learn, with what, and that a greedy policy is greedy."""
+
+import numpy as np
+import pytest
+import torch
+
+from soulsai.checkpoints.store import CheckpointStore
+from soulsai.config import load_preset, with_settings
+from soulsai.learning.loops import STEPS_PER_ITERATION, PPOLoop
+from soulsai.learning.wiring import build_loop, build_world
+
+FIGHTS = ["fight.number=4", "network.hidden=[8]", "q.batch=16", "replay.capacity=2000", "q.warmup_steps=300"]
+CARTPOLE = ["network.hidden=[8]", "gym.number=3", "q.batch=16", "q.burst=1", "q.warmup_steps=0"]
+
+
+def begun(preset, *settings):
+    config = with_settings(load_preset(preset), list(settings))
+    loop = build_loop(config, build_world(config))
+    loop.begin()
+    return loop
+
+
+def test_updates_begin_after_the_warm_up_and_keep_their_pace():
+    loop = begun("smoke-q", *FIGHTS, "q.update_every=8")
+    loop.iterate()
+    assert STEPS_PER_ITERATION <= loop.counters.steps < 300
+    assert loop.counters.updates == 0
+    while loop.counters.steps < 1000:
+        loop.iterate()
+    counted_from = 300
+    assert loop.counters.updates == pytest.approx((loop.counters.steps - counted_from) / 8, abs=8)
+    assert loop.counters.updates == loop.learner.updates
+
+
+def test_updates_in_bursts():
+    loop = begun("smoke-q", *FIGHTS, "q.update_every=2", "q.burst=25")
+    while loop.counters.steps < 700:
+        loop.iterate()
+    assert loop.counters.updates % 25 == 0
+    assert 0 <= loop.counters.updates_owed < 25
+
+
+def test_metrics_of_the_q_loop():
+    loop = begun("smoke-q", *FIGHTS, "replay.prioritized=true", "run.steps=20000")
+    assert loop.iterate().keys() == {"epsilon", "replay/size", "beta"}
+    for _ in range(2):
+        metrics = loop.iterate()
+    assert {"loss/q", "q/mean", "gradient/norm"} <= metrics.keys()
+    share = loop.counters.steps / 20_000
+    assert metrics["beta"] == pytest.approx(0.4 + 0.6 * share)
+    assert metrics["epsilon"] == pytest.approx(1.0 - 0.98 * loop.counters.steps / 50_000)
+    assert metrics["replay/size"] == len(loop.store)
+
+
+def test_the_greedy_policy_has_no_noise():
+    loop = begun("smoke-q", *FIGHTS, "q.noisy=true")
+    loop.iterate()
+    policy = loop.policy()
+    seen = torch.randn(5, loop.world.observation_size)
+    quiet = policy.scores(seen)
+    for net in loop.learner.online:
+        assert not net.head.noise_in.any()
+        assert not net.value_head.noise_in.any()
+    assert torch.equal(policy.scores(seen), quiet)
+    loop.learner.draw_noise()
+    assert not torch.equal(policy.scores(seen), quiet)
+
+
+def test_asking_for_the_policy_changes_nothing_for_the_noise_of_training():
+    """Evaluations in between leave the run as it was."""
+
+    def played(asks):
+        loop = begun("smoke-q", *FIGHTS, "q.noisy=true", "q.epsilon=0", "q.final_epsilon=0")
+        for _ in range(3):
+            if asks:
+                loop.policy()
+            loop.iterate()
+        return loop.learner.flats[0].data
+
+    assert torch.equal(played(True), played(False))
+
+
+@pytest.mark.parametrize("normalize", ["true", "false"])
+def test_the_first_pass_learns_from_the_policy_that_acted(normalize):
+    """Between acting and learning nothing may change, the scale of the inputs neither."""
+    loop = begun("smoke", "fight.number=8", "ppo.epochs=1", "ppo.minibatch=128", f"network.normalize={normalize}")
+    assert isinstance(loop, PPOLoop)
+    for iteration in range(3):
+        metrics = loop.iterate()
+        assert metrics["policy/kl"] == pytest.approx(0.0, abs=1e-6)
+        assert metrics["policy/clip_fraction"] == 0.0
+        if normalize == "true":
+            assert int(loop.network.normalizer.count) == (iteration + 1) * 128
+
+
+def test_a_q_loop_that_normalizes_sees_each_observation_once():
+    loop = begun("cartpole-dqn", *CARTPOLE, "network.normalize=true")
+    loop.iterate()
+    assert int(loop.learner.online[0].normalizer.count) == loop.counters.steps
+
+
+def test_a_resumed_gymnasium_run_mixes_no_episodes(tmp_path):
+    """The episodes that ran cannot be gone on with, so nothing that waits for their next steps may be kept."""
+    loop = begun("cartpole-dqn", *CARTPOLE, "q.n_step=5")
+    loop.iterate()
+    assert loop.actor.accumulator.state()["counts"].any()
+    store = CheckpointStore(tmp_path)
+    store.save(1, loop.parts(), {})
+    other = begun("cartpole-dqn", *CARTPOLE, "q.n_step=5")
+    other.counters.steps = loop.counters.steps
+    other.restore(store.load())
+    assert not other.actor.accumulator.state()["counts"].any()
+    assert not np.array_equal(other.world.observations, loop.world.observations)
+
+
+def test_progress_of_ppo_is_the_share_of_steps_done():
+    loop = begun("smoke", "fight.number=8", "ppo.minibatch=128", "run.steps=4000")
+    rate = loop.config.ppo.learning_rate
+    done = []
+    for _ in range(3):
+        done.append(loop.counters.steps / 4000)
+        assert loop.iterate()["learning_rate"] == pytest.approx(rate * (1 - 0.95 * done[-1]))
+    assert done[2] > done[1] > done[0] == 0.0

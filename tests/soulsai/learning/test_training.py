@@ -1,0 +1,426 @@
+"""A run: its metrics, when it is measured, what it keeps, and what damaged or full disks do to it."""
+
+import errno
+import json
+import shutil
+
+import pytest
+import torch
+
+from soulsai.checkpoints import store as checkpoints
+from soulsai.checkpoints.store import CheckpointStore
+from soulsai.config import config_to_toml, load_preset, with_settings
+from soulsai.errors import PreflightError, RunError
+from soulsai.learning import session, training
+from soulsai.learning.judging import Judgement
+from soulsai.learning.session import run_session
+from soulsai.learning.training import Training, final_policy
+from soulsai.runs.run import Run
+
+PPO = ["run.steps=2000", "run.log_every_s=0", "run.evaluate_every_steps=0", "fight.number=4", "ppo.minibatch=32",
+       "network.hidden=[8]", "run.threads=1", "run.final_fights=2"]  # fmt: skip
+Q = ["run.steps=2000", "run.log_every_s=0", "run.evaluate_every_steps=0", "fight.number=4", "q.batch=16",
+     "network.hidden=[8]", "run.threads=1", "q.warmup_steps=300", "replay.capacity=1500",
+     "run.final_fights=2"]  # fmt: skip
+GYM = ["run.steps=1000", "run.log_every_s=0", "run.evaluate_every_steps=400", "run.evaluation_fights=3", "gym.number=4",
+       "ppo.minibatch=64", "network.hidden=[8]", "run.threads=1", "run.final_fights=3"]  # fmt: skip
+
+
+class Heard:
+    """A view that remembers."""
+
+    def __init__(self):
+        self.news, self.shown = [], []
+
+    def say(self, text):
+        self.news.append(text)
+
+    def show(self, progress):
+        self.shown.append(progress)
+
+
+class After:
+    """Says stop after so many iterations."""
+
+    def __init__(self, iterations):
+        self.left = iterations
+
+    def __call__(self):
+        self.left -= 1
+        return self.left < 0
+
+
+def never():
+    return False
+
+
+def create(folder, preset, *settings):
+    config = with_settings(load_preset(preset), list(settings))
+    return Run.create(folder, config_to_toml(config), preset=preset, command=[]), config
+
+
+def make(folder, preset, *settings, stop=never):
+    run, config = create(folder, preset, *settings)
+    made = Training(run, config, view=Heard(), stop=stop)
+    made.begin()
+    return made
+
+
+def resumed(made, stop=never):
+    other = Training(Run.open(made.run.folder), made.config, view=Heard(), stop=stop)
+    other.resume()
+    return other
+
+
+def trained(folder, preset, *settings, stop=never):
+    made = make(folder, preset, *settings, stop=stop)
+    made.go()
+    made.close("stopped")
+    return made
+
+
+def weights(made):
+    return {name: value.clone() for name, value in made.networks().items()}
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+# ---------------------------------------------------------------- metrics
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings", "keys"),
+    [
+        ("smoke", PPO, {"loss/policy", "loss/value", "policy/entropy", "policy/kl", "learning_rate", "game_hours"}),
+        ("smoke-q", Q, {"loss/q", "q/mean", "epsilon", "replay/size", "game_hours"}),
+        ("cartpole-ppo", GYM, {"loss/policy", "return/training", "return/evaluation", "episode/length", "episodes"}),
+    ],
+)
+def test_rows_of_metrics(tmp_path, preset, settings, keys):
+    made = trained(tmp_path / "run", preset, *settings)
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    for row in rows:
+        assert {"step", "time", "elapsed_s", "updates", "steps_per_s", "updates_per_s"} <= row.keys()
+        shares = [value for name, value in row.items() if name.startswith("time/")]
+        assert sum(shares) == pytest.approx(1.0)
+    steps = [row["step"] for row in rows]
+    assert steps == sorted(steps)
+    assert steps[-1] == made.loop.counters.steps >= made.config.run.steps
+    assert [row["elapsed_s"] for row in rows] == sorted(row["elapsed_s"] for row in rows)
+    assert keys <= set().union(*rows)
+    if "game_hours" in keys:
+        assert rows[-1]["game_hours"] == pytest.approx(steps[-1] / 36_000)
+    assert made._view.shown[-1].step == steps[-1]
+
+
+def test_time_is_shared_out_since_the_last_row(tmp_path, monkeypatch):
+    made = make(tmp_path / "run", "smoke", *PPO)
+    with made.loop.clock.phase("evaluate"):
+        pass
+    made.loop.iterate()
+    made._log()
+    made.loop.iterate()
+    made._log()
+    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert "time/evaluate" in rows[0]
+    assert "time/evaluate" not in rows[1]
+
+
+# ---------------------------------------------------------------- evaluations
+
+
+class Judge:
+    """Gives scores one after the other, each with an interval of a tenth to both sides; remembers when."""
+
+    def __init__(self, monkeypatch, *scores):
+        self.scores, self.steps, self.weights, self.training = iter(scores), [], [], None
+        monkeypatch.setattr(training, "judge", self)
+
+    def __call__(self, config, policy, episodes):
+        score = next(self.scores)
+        self.steps.append(self.training.loop.counters.steps)
+        self.weights.append(weights(self.training))
+        return Judgement(score, score - 0.1, score + 0.1, episodes, 1, True)
+
+
+def judged(tmp_path, monkeypatch, scores, *settings):
+    judge = Judge(monkeypatch, *scores)
+    judge.training = make(tmp_path / "run", "smoke", *PPO, *settings)
+    return judge.training, judge
+
+
+def test_evaluations_come_when_due_and_at_the_end(tmp_path, monkeypatch):
+    made, judge = judged(tmp_path, monkeypatch, [0.1] * 20, "run.evaluate_every_steps=500")
+    assert made.go()
+    *regular, last = judge.steps
+    assert [step // 500 for step in regular] == [1, 2, 3]
+    assert last == made.loop.counters.steps
+    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    evaluated = [row for row in rows if "win_rate/evaluation" in row]
+    assert [row["step"] for row in evaluated] == judge.steps
+    assert evaluated[0]["time_out_rate/evaluation"] == pytest.approx(1 / 20)
+    assert evaluated[0]["win_rate/evaluation_high"] == pytest.approx(0.2)
+
+
+def test_a_resumed_run_is_measured_when_it_would_have_been(tmp_path, monkeypatch):
+    made, judge = judged(tmp_path, monkeypatch, [0.1] * 20, "run.evaluate_every_steps=500")
+    made._stop = After(10)
+    assert not made.go()
+    before = list(judge.steps)
+    assert before
+    judge.training = resumed(made)
+    assert judge.training.memory.judged_at == before[-1]
+    judge.training.go()
+    assert [step // 500 for step in judge.steps[:-1]] == [1, 2, 3]
+
+
+def test_two_good_evaluations_in_a_row_end_the_run(tmp_path, monkeypatch):
+    scores = [0.2, 0.95, 0.4, 0.9, 0.91, 0.0]
+    made, judge = judged(tmp_path, monkeypatch, scores, "run.evaluate_every_steps=1", "run.stop_at=0.9")
+    assert made.go()
+    assert len(judge.steps) == 5
+    assert made.loop.counters.steps < made.config.run.steps
+
+
+@pytest.mark.parametrize(("stop_at", "evaluations"), [(-0.5, 2), (0.0, 4)])
+def test_a_return_below_zero_can_be_the_aim_and_zero_is_none(tmp_path, monkeypatch, stop_at, evaluations):
+    made, judge = judged(tmp_path, monkeypatch, [0.9] * 20, "run.evaluate_every_steps=500", f"run.stop_at={stop_at}")
+    assert made.go()
+    assert len(judge.steps) == evaluations
+
+
+def test_an_aim_given_later_counts_from_then(tmp_path, monkeypatch):
+    made, judge = judged(tmp_path, monkeypatch, [0.95] * 20, "run.evaluate_every_steps=300")
+    made._stop = After(15)
+    assert not made.go()
+    assert len(judge.steps) >= 2
+    made.config = with_settings(made.config, ["run.stop_at=0.9"])
+    again = judge.training = resumed(made)
+    before = len(judge.steps)
+    assert again.go()
+    assert len(judge.steps) == before + 2
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept"),
+    [
+        ([0.5, 0.6, 0.7], 2),
+        ([0.5, 0.45, 0.4], 2),  # the last is worse than the first, but not measurably
+        ([0.8, 0.5, 0.45], 0),
+        ([0.8, 0.5, 0.75], 2),
+        ([0.5, 0.9, 0.1], 1),
+    ],
+)
+def test_the_newest_policy_unless_an_earlier_one_was_measurably_better(tmp_path, monkeypatch, scores, kept):
+    made, judge = judged(tmp_path, monkeypatch, scores, "run.evaluate_every_steps=700", "run.steps=1500")
+    assert made.go()
+    assert len(judge.steps) == 3
+    assert made.memory.best_judgement.score == scores[kept]
+    assert same(made.memory.best, judge.weights[kept])
+    saved = CheckpointStore(made.run.checkpoints).load()
+    assert same(saved.parts["best"], judge.weights[kept])
+    final_policy(made)
+    assert same(weights(made), judge.weights[kept])
+
+
+def test_without_evaluations_the_last_policy_is_kept(tmp_path):
+    made = make(tmp_path / "run", "smoke", *PPO)
+    made.go()
+    last = weights(made)
+    final_policy(made)
+    assert made.memory.best == {}
+    assert same(weights(made), last)
+
+
+# ---------------------------------------------------------------- sessions
+
+
+def session_of(run, config, *, resume=False, view=None, stop=never, check=False):
+    return run_session(run, config, resume=resume, view=view or Heard(), stop=stop, check=check)
+
+
+@pytest.mark.parametrize(("preset", "settings"), [("smoke", PPO), ("cartpole-ppo", GYM)])
+def test_a_whole_session(tmp_path, preset, settings):
+    run, config = create(tmp_path / "run", preset, *settings)
+    outcome = session_of(run, config)
+    assert outcome.finished
+    assert run.status().state == "finished"
+    assert not run.is_locked()
+    (evaluation,) = run.evaluations()
+    content = json.loads(evaluation[1])
+    if preset == "smoke":
+        assert outcome.evaluation.fights == 2
+        assert outcome.evaluation.to_json() == evaluation[1]
+    else:
+        assert len(content["returns"]) == 3
+        assert outcome.mean_return == pytest.approx(sum(content["returns"]) / 3)
+    assert "<html" in run.report_file.read_text()[:500].lower()
+
+
+def test_a_session_that_is_stopped_goes_on_where_it_was(tmp_path):
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+    assert not session_of(run, config, stop=After(3)).finished
+    assert run.status().state == "stopped"
+    stopped_at = run.status().step
+    assert 0 < stopped_at < 2000
+    view = Heard()
+    assert session_of(Run.open(run.folder), config, resume=True, view=view).finished
+    assert any(f"going on from step {stopped_at:,}" in text for text in view.news)
+    assert run.status().state == "finished"
+
+
+def test_a_failed_session_says_so_and_frees_the_run(tmp_path, monkeypatch):
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+    monkeypatch.setattr(Training, "go", lambda self: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        session_of(run, config)
+    assert run.status().state == "failed"
+    assert not run.is_locked()
+
+
+def test_a_run_that_the_preflight_refused_is_looked_at_again(tmp_path, monkeypatch):
+    """Resuming is no way around it, unless something was trained already."""
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+
+    def refuse(config, say):
+        raise PreflightError("no")
+
+    monkeypatch.setattr(session, "preflight", refuse)
+    for resume in (False, True):
+        with pytest.raises(PreflightError):
+            session_of(run, config, resume=resume, check=True)
+    assert not session_of(run, config, stop=After(1)).finished
+    assert session_of(run, config, resume=True, check=True).finished
+
+
+def test_resuming_before_the_first_checkpoint_begins_anew(tmp_path):
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+    (tmp_path / "run" / "metrics.jsonl").write_text('{"step": 5}\n')
+    view = Heard()
+    assert session_of(run, config, resume=True, view=view).finished
+    assert "no checkpoint was written yet; beginning anew" in view.news
+    assert run.metrics()[0]["step"] > 5
+
+
+# ---------------------------------------------------------------- faults
+
+
+def damage(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    file.write_bytes(content)
+
+
+@pytest.mark.faults
+def test_a_full_disk_leaves_the_older_checkpoint(tmp_path, monkeypatch):
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+    session_of(run, config, stop=After(3))
+    (older,) = CheckpointStore(run.checkpoints).numbers()
+
+    def full(file, data):
+        file.write_bytes(data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device", str(file))
+
+    monkeypatch.setattr(checkpoints, "write_durably", full)
+    with pytest.raises(RunError, match=r"cannot be written, the disk is full: free some space.*--resume$") as refused:
+        session_of(run, config, resume=True)
+    assert "\n" not in str(refused.value)
+    assert run.status().state == "failed"
+    monkeypatch.undo()
+    assert CheckpointStore(run.checkpoints).load().number == older
+    assert session_of(run, config, resume=True).finished
+
+
+@pytest.mark.faults
+def test_a_full_disk_while_the_replay_is_saved(tmp_path, monkeypatch):
+    made = trained(tmp_path / "run", "smoke-q", *Q, stop=After(4))
+    older = CheckpointStore(made.run.checkpoints).numbers()
+    again = resumed(made, stop=After(2))
+
+    def full(self, store, first, rows, unfinished):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("soulsai.replay.segments.ReplaySegments._written", full)
+    with pytest.raises(RunError, match=r"the disk of .* is full: the replay needs .* MB and .* MB are free"):
+        again.go()
+    monkeypatch.undo()
+    assert CheckpointStore(made.run.checkpoints).numbers() == older
+    assert resumed(made).go()
+
+
+@pytest.fixture(scope="module")
+def two_checkpoints(tmp_path_factory):
+    """Runs of both kinds, each with two checkpoints."""
+    folders = {}
+    for preset, settings in (("smoke", PPO), ("smoke-q", Q)):
+        folder = tmp_path_factory.mktemp("two") / preset
+        made = make(folder, preset, *settings, stop=After(4))
+        made.go()
+        made._stop = After(2)
+        made.go()
+        made.close("stopped")
+        assert len(CheckpointStore(folder / "checkpoints").numbers()) == 2
+        folders[preset] = made
+    return folders
+
+
+@pytest.fixture(params=["smoke", "smoke-q"])
+def twice_saved(request, two_checkpoints, tmp_path):
+    """A copy of such a run: what was trained last, its folder, and the steps of its checkpoints."""
+    original = two_checkpoints[request.param]
+    folder = shutil.copytree(original.run.folder, tmp_path / "copy")
+    return original, folder, CheckpointStore(folder / "checkpoints").numbers()
+
+
+@pytest.mark.faults
+def test_a_damaged_checkpoint_is_passed_over(twice_saved):
+    original, folder, (older, newer) = twice_saved
+    damage(folder / "checkpoints" / f"{newer:012d}" / "network.safetensors")
+    other = Training(Run.open(folder), original.config, view=Heard(), stop=never)
+    other.resume()
+    assert other.loop.counters.steps == older
+    assert any(f"checkpoint {newer} is damaged and passed over" in text for text in other._view.news)
+    assert other.go()
+    assert CheckpointStore(folder / "checkpoints").load().number == other.loop.counters.steps
+
+
+@pytest.mark.faults
+def test_a_damaged_replay_leads_to_the_checkpoint_before(two_checkpoints, tmp_path):
+    original = two_checkpoints["smoke-q"]
+    folder = shutil.copytree(original.run.folder, tmp_path / "copy")
+    store = CheckpointStore(folder / "checkpoints")
+    older, newer = store.numbers()
+    only_newer = {info["name"] for info in store.load_state(newer)["segments"]}
+    only_newer -= {info["name"] for info in store.load_state(older)["segments"]}
+    (segment,) = only_newer
+    damage(folder / "replay" / segment)
+    other = Training(Run.open(folder), original.config, view=Heard(), stop=never)
+    other.resume()
+    assert other.loop.counters.steps == older
+    assert any(segment in text and "is damaged" in text for text in other._view.news)
+    assert other.loop.store.added < original.loop.store.added
+    assert other.go()
+
+
+@pytest.mark.faults
+def test_nothing_intact_is_one_sentence(two_checkpoints, tmp_path):
+    original = two_checkpoints["smoke-q"]
+    folder = shutil.copytree(original.run.folder, tmp_path / "copy")
+    for segment in (folder / "replay").iterdir():
+        damage(segment)
+    other = Training(Run.open(folder), original.config, view=Heard(), stop=never)
+    with pytest.raises(RunError, match="no checkpoint is intact with its replay; start a new run") as refused:
+        other.resume()
+    assert "\n" not in str(refused.value)
+
+
+def test_segments_of_the_replay_are_cleared_away(tmp_path):
+    """Only what the checkpoints that are kept need stays on the disk."""
+    made = make(tmp_path / "run", "smoke-q", *Q, "run.checkpoint_every_s=0", "replay.capacity=300")
+    assert made.go()
+    store = CheckpointStore(made.run.checkpoints)
+    needed = {info["name"] for number in store.numbers() for info in store.load_state(number)["segments"]}
+    assert {path.name for path in made.run.replay.iterdir()} == needed

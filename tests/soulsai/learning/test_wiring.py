@@ -1,0 +1,92 @@
+"""From a config to its parts."""
+
+import numpy as np
+import pytest
+import torch
+
+from soulsai.acting.gym_world import GymWorld
+from soulsai.config import load_preset, with_settings
+from soulsai.errors import ConfigError
+from soulsai.learning.loops import PPOLoop, QLoop
+from soulsai.learning.wiring import build_loop, build_networks, build_world, device_of, quiet, threads_of
+from soulsgym.envs.encoded import EncodedFights, SideBySide
+
+
+def config_of(preset, *settings):
+    return with_settings(load_preset(preset), list(settings))
+
+
+def test_worlds():
+    fights = build_world(config_of("smoke", "fight.number=6"))
+    assert isinstance(fights, EncodedFights)
+    assert (fights.number, fights.num_actions, fights.decisions) == (6, 20, True)
+    world = build_world(config_of("cartpole-ppo", "gym.number=3"))
+    assert isinstance(world, GymWorld)
+    assert (world.number, world.observation_size, world.num_actions) == (3, 4, 2)
+
+
+def test_variants_are_dealt_out_evenly():
+    world = build_world(config_of("smoke", "fight.number=5", "fight.variants=['standard', 'hard']"))
+    assert isinstance(world, SideBySide)
+    assert [group.number for group in world.groups] == [3, 2]
+    names = [group.engine.moveset for group in world.groups]
+    assert names[0] != names[1]
+
+
+def test_more_variants_than_fights():
+    config = config_of("smoke", "fight.variants=['standard', 'hard']", "fight.number=1", "ppo.minibatch=16")
+    with pytest.raises(ConfigError, match="fight.number = 1 is less than the 2 variants; give more"):
+        build_world(config)
+
+
+def test_settings_reach_the_fights():
+    world = build_world(
+        config_of("smoke", "fight.number=2", "fight.phase=2", "fight.full=false", "fight.decisions=false",
+                  "actions.preset=no-parry", "encoder.history=2", "fight.step_limit=3", "reward.weights.combo=0.5",
+                  "starts.mid_fight=0", "ppo.minibatch=16")
+    )  # fmt: skip
+    single = build_world(config_of("smoke", "fight.number=2", "ppo.minibatch=16"))
+    assert world.num_actions == 19
+    assert world.observation_size == 2 * single.observation_size
+    assert "combo" in world.term_names
+    world.reset(0)
+    assert world.engine.fights["phase"].tolist() == [2, 2]
+    ends = [world.step(np.full(2, 18)).truncated.tolist() for _ in range(3)]
+    assert ends == [[False] * 2, [False] * 2, [True] * 2]
+
+
+@pytest.mark.parametrize(
+    ("preset", "kind", "networks"),
+    [("smoke", PPOLoop, ["network"]), ("smoke-q", QLoop, ["network"]), ("recipe-soulsai", QLoop, ["network", "twin"])],
+)
+def test_loops_and_networks_to_play_with(preset, kind, networks):
+    config = config_of(preset, "fight.number=2", "network.hidden=[8]", *(["ppo.minibatch=16"] if preset == "smoke" else []))
+    world = build_world(config)
+    loop = build_loop(config, world)
+    assert isinstance(loop, kind)
+    own = build_networks(config, world.observation_size, world.num_actions)
+    assert list(loop.networks()) == list(own) == networks
+    for name, net in own.items():
+        net.load_state_dict(loop.networks()[name].state_dict())
+
+
+def test_quiet_policies_have_no_noise():
+    networks = build_networks(config_of("smoke-q", "q.noisy=true", "network.hidden=[8]"), 3, 4)
+    networks["network"].draw_noise(torch.Generator().manual_seed(0))
+    noisy = networks["network"].means(torch.ones(1, 3))
+    policy = quiet(networks)
+    assert not torch.equal(policy.scores(torch.ones(1, 3)), noisy)
+    assert not networks["network"].head.noise_in.any()
+
+
+def test_threads_and_device(monkeypatch):
+    assert threads_of(config_of("smoke", "run.threads=3")) == 3
+    monkeypatch.setattr("os.cpu_count", lambda: 7)
+    assert threads_of(config_of("smoke")) == 7
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert device_of(config_of("smoke")).type == "cpu"
+    with pytest.raises(ConfigError, match="run.device = 'cuda' but torch sees no CUDA device; use --set run.device=cpu"):
+        device_of(config_of("smoke", "run.device=cuda"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert device_of(config_of("smoke")).type == "cuda"
+    assert device_of(config_of("smoke", "run.device=cpu")).type == "cpu"
