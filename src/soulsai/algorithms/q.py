@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import partial
 
 import torch
 
 from soulsai.config.schema import NetworkConfig, QConfig
 from soulsai.networks import FlatParameters, QNetwork
+from soulsai.networks.q_network import of_actions
 from soulsai.ops.categorical import categorical_loss, categorical_mean, categorical_target
+from soulsai.ops.importance import weighted_mean
 from soulsai.ops.losses import td_loss
 from soulsai.ops.masked import masked_argmax
-from soulsai.ops.q_targets import clipped_target, double_q_target
+from soulsai.ops.q_targets import bootstrapped, clipped_target
 from soulsai.ops.quantile import quantile_huber_loss, quantile_target
 from soulsai.ops.schedules import linear
 
@@ -51,16 +54,14 @@ class QLearner:
         generator: torch.Generator,
     ) -> None:
         self.config, self._generator, self._device = config, generator, device
-        count = 2 if config.twin else 1
-        self.online = [QNetwork(observation_size, num_actions, network, config).to(device) for _ in range(count)]
+        make = partial(QNetwork, observation_size, num_actions, network, config)
+        self.online = [make().to(device) for _ in range(2 if config.twin or config.clipped else 1)]
         self.flats = [FlatParameters(net) for net in self.online]
-        self.target = self.online[0] if config.twin else QNetwork(observation_size, num_actions, network, config)
-        if not config.twin:
-            self.target = self.target.to(device)
-            self.target.load_state_dict(self.online[0].state_dict())
-            self._target_flat = FlatParameters(self.target)
-            self.target.requires_grad_(False)
-        for net in (*self.online, self.target):
+        self.targets = [] if config.twin else [make().to(device).requires_grad_(False) for _ in self.online]
+        self._target_flats = [FlatParameters(net) for net in self.targets]
+        for target, flat in zip(self._target_flats, self.flats, strict=False):
+            target.copy_from(flat)
+        for net in (*self.online, *self.targets):
             net.normalizer = self.online[0].normalizer  # one set of statistics for all
         kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
         self.optimizers = [
@@ -95,60 +96,81 @@ class QLearner:
 
     def learn(self, batch: QBatch, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         """One gradient step; how wrong each transition was, for its priority, and metrics."""
+        if self.config.noisy:
+            for net in (*self.online, *self.targets):
+                net.draw_noise(self._generator)
+        learning, following = self._roles(batch)
+        wrong, metrics = self._improve(learning[0], batch, following, progress)
+        for which in learning[1:]:
+            also_wrong, _ = self._improve(which, batch, following, progress)
+            wrong = torch.maximum(wrong, also_wrong)
+        self.updates += 1
+        self._move_targets()
+        return wrong, metrics
+
+    def _roles(self, batch: QBatch) -> tuple[tuple[int, ...], Tensor]:
+        """Which networks learn, and the value [B] or distribution [B, N] of the best next action."""
+        if self.config.clipped:
+            return (0, 1), self._smaller_following(batch)
+        which = int(torch.randint(2, (), generator=self._generator)) if self.config.twin else 0
+        other = self.online[1 - which] if self.config.twin else self.targets[0]
+        return (which,), self._following(self.online[which], other, batch)
+
+    def _improve(
+        self, which: int, batch: QBatch, following: Tensor, progress: float
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         config = self.config
-        which = self._coin() if config.twin else 0
-        net, flat, optimizer = self.online[which], self.flats[which], self.optimizers[which]
+        flat, optimizer = self.flats[which], self.optimizers[which]
         if config.final_learning_rate != 1.0:
             rate = linear(config.learning_rate, config.learning_rate * config.final_learning_rate, progress)
             optimizer.param_groups[0]["lr"] = rate
-        if config.noisy:
-            self.draw_noise()
-            self.target.draw_noise(self._generator)
-        other = self.online[1 - which] if config.twin else self.target
-        loss, wrong, taken = self._loss(net, other, batch)
+        loss, wrong, taken = self._loss(self.online[which], batch, following)
         flat.zero_grad()
-        total = (batch.weights * loss).mean()
+        total = weighted_mean(loss, batch.weights)
         total.backward()  # type: ignore[no-untyped-call]
         norm = flat.clip_(config.gradient_norm)
         optimizer.step()
-        self.updates += 1
-        self._move_target()
         return wrong, {"loss/q": total.detach(), "q/mean": taken.detach().mean(), "gradient/norm": norm}
 
-    def _coin(self) -> int:
-        return int(torch.randint(2, (), generator=self._generator))
-
-    def _loss(self, net: QNetwork, other: QNetwork, batch: QBatch) -> tuple[Tensor, Tensor, Tensor]:
+    def _loss(self, net: QNetwork, batch: QBatch, following: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Loss and error of each transition, and the value of its action."""
         config = self.config
-        predicted = _of_actions(net(batch.observations), batch.actions)
-        with torch.no_grad():
-            following = other(batch.next_observations)
-            apart = config.double or config.twin
-            chooser = net.means(batch.next_observations) if apart else other.means_of(following)
+        predicted = net.of_actions(batch.observations, batch.actions)
         if config.distribution == "none":
-            target = double_q_target(batch.rewards, batch.discounts, following, chooser, batch.next_masks)
-            target = clipped_target(target, config.value_clip)
+            target = clipped_target(bootstrapped(batch.rewards, batch.discounts, following), config.value_clip)
             return td_loss(predicted, target, config.loss), (predicted.detach() - target).abs(), predicted
-        following = _of_actions(following, masked_argmax(chooser, batch.next_masks))
         if config.distribution == "c51":
             target = categorical_target(batch.rewards, batch.discounts, net.support, following.softmax(-1))
             loss = categorical_loss(predicted, target)
-            return loss, loss.detach(), categorical_mean(predicted, net.support)
+            return loss, loss.detach(), categorical_mean(predicted.detach(), net.support)
         loss = quantile_huber_loss(predicted, quantile_target(batch.rewards, batch.discounts, following))
         return loss, loss.detach(), predicted.mean(-1)
 
-    def _move_target(self) -> None:
+    @torch.no_grad()
+    def _following(self, net: QNetwork, other: QNetwork, batch: QBatch) -> Tensor:
+        """Of the best next action by `net` (or by `other` itself), what `other` says."""
+        if self.config.double or self.config.twin:
+            best = masked_argmax(net.means(batch.next_observations), batch.next_masks)
+            return other.of_actions(batch.next_observations, best)
+        out = other(batch.next_observations)
+        return of_actions(out, masked_argmax(other.means_of(out), batch.next_masks))
+
+    @torch.no_grad()
+    def _smaller_following(self, batch: QBatch) -> Tensor:
+        """Of the best next action by both targets together, what the one says that thinks less of it."""
+        outs = [net(batch.next_observations) for net in self.targets]
+        means = [net.means_of(out) for net, out in zip(self.targets, outs, strict=True)]
+        best = masked_argmax(means[0] + means[1], batch.next_masks)
+        first, second = (of_actions(out, best) for out in outs)
+        lower = of_actions(means[0], best) <= of_actions(means[1], best)
+        return torch.where(lower if first.dim() == 1 else lower.unsqueeze(1), first, second)
+
+    def _move_targets(self) -> None:
         config = self.config
-        if config.twin or self.updates % config.target_period:
+        if self.updates % config.target_period:
             return
-        if config.target == "hard":
-            self._target_flat.copy_from(self.flats[0])
-        else:
-            self._target_flat.lerp_from(self.flats[0], config.tau)
-
-
-def _of_actions(values: Tensor, actions: Tensor) -> Tensor:
-    """The value [B], or the distribution [B, N], of one action of every row."""
-    index = actions.view(-1, *([1] * (values.dim() - 1))).expand(-1, 1, *values.shape[2:])
-    return values.gather(1, index).squeeze(1)
+        for target, flat in zip(self._target_flats, self.flats, strict=False):
+            if config.target == "hard":
+                target.copy_from(flat)
+            else:
+                target.lerp_from(flat, config.tau)

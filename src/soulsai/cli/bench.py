@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from soulsai.bench.sim import SimSpeed
+    from soulsai.bench.train import TrainSpeed
 
 FIRST_START_LIMIT_S = 30.0
 LATER_START_LIMIT_S = 3.0
@@ -36,6 +37,39 @@ def sim(
         _print_table(speed)
 
 
+@bench.command("train")
+def train_speed(
+    seconds: Annotated[float, typer.Option(min=0.0, help="About how long each part is measured.")] = 10.0,
+    peers: Annotated[bool, typer.Option(help="Also measure PPO of Stable-Baselines3 with our network.")] = True,
+    race: Annotated[
+        bool, typer.Option("--race", help="Also race it to half of the full fights won; takes minutes.")
+    ] = False,
+    devices: Annotated[
+        list[str] | None, typer.Option(help="cpu or cuda; give it once for each, or not at all for all there are.")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=0, help="Processor threads for the networks; 0 takes all cores.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+) -> None:
+    """Measure learning: PPO and the Q-learner beside their limits and a peer, on every device.
+
+    Example: souls bench train --no-peers
+    """
+    from soulsai.bench.train import measure_train
+
+    speed = measure_train(
+        seconds,
+        with_peers=peers,
+        race=race,
+        devices=devices or (),
+        threads=threads,
+        say=lambda text: typer.echo(text, err=True),
+    )
+    if as_json:
+        typer.echo(json.dumps(speed.as_dict(), indent=2))
+    else:
+        _print_learning(speed)
+
+
 def _print_table(speed: SimSpeed) -> None:
     from rich.console import Console
     from rich.table import Table
@@ -56,6 +90,28 @@ def _print_table(speed: SimSpeed) -> None:
         if seconds is not None:
             table.add_row(name, f"{seconds:.1f} s", f"<= {limit:.0f} s", _mark(seconds <= limit))
     Console().print(table)
+
+
+def _print_learning(speed: TrainSpeed) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"learning, {speed.threads} thread{'s' * (speed.threads > 1)}")
+    for column in ("figure", "measured", "target", ""):
+        table.add_column(column, justify="left" if column == "figure" else "right")
+    for figure in speed.figures:
+        digits = ",.0f" if figure.value >= 1000.0 else ".1f" if figure.unit == "s" else ".2f"
+        measured = f"{'>= ' * figure.at_least}{figure.value:{digits}} {figure.unit}"
+        target = "" if figure.target is None else f">= {figure.target:.2f}"
+        table.add_row(figure.name, measured, target, _mark(figure.ok))
+    for name, shares in speed.shares.items():
+        parts = sorted(shares.items(), key=lambda part: -part[1])
+        text = ", ".join(f"{phase} {share:.0%}" for phase, share in parts if share >= 0.005)
+        table.add_row(f"{name}: where the time goes", text, "", "")
+    console = Console()
+    console.print(table)
+    for note in speed.notes:
+        console.print(note)
 
 
 def _mark(ok: bool | None) -> str:

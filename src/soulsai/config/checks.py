@@ -22,6 +22,8 @@ def _problems(config: Config) -> Iterator[str]:
     yield from _action_problems(config.actions.names)
     yield from _share_problems(config.starts)
     yield from _value_range_problems(config.q.value_range)
+    if config.q.twin and config.q.clipped:
+        yield "q.twin and q.clipped are two ways of using two networks; set one of them"
     yield from _minibatch_problems(config) if config.algorithm == "ppo" else _capacity_problems(config)
 
 

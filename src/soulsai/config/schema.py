@@ -145,6 +145,7 @@ class QConfig:
     twin: bool = setting(
         False, "two online networks; a coin decides which learns from the other; acting takes their sum"
     )
+    clipped: bool = setting(False, "two networks learn; targets take the smaller of their two values, against optimism")
     dueling: bool = setting(False, "value and advantages apart")
     noisy: bool = setting(False, "exploration by learned noise in the weights of the head")
     noise: float = setting(0.5, "initial size of that noise", low=0.0, high=10.0)

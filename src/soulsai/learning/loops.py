@@ -162,7 +162,7 @@ class QLoop:
             device=device,
         )
         self._batch = Batch(config.q.batch, size, actions)
-        self._tensors = QBatch(
+        self.batch = QBatch(
             **{field.name: torch.from_numpy(getattr(self._batch, field.name)) for field in fields(QBatch)}
         )
 
@@ -194,8 +194,8 @@ class QLoop:
     def parts(self) -> Parts:
         """Networks, optimizers, sampler, pending transitions, randomness, world, episodes."""
         parts: Parts = {name: dict(net.state_dict()) for name, net in self.networks().items()}
-        if not self.config.q.twin:
-            parts["target"] = dict(self.learner.target.state_dict())
+        for i, net in enumerate(self.learner.targets):
+            parts[("target", "target_twin")[i]] = dict(net.state_dict())
         for i, optimizer in enumerate(self.learner.optimizers):
             parts[("optimizer", "optimizer_twin")[i]] = optimizer_arrays(optimizer)
         random: Arrays = {"torch": self._torch.get_state(), "numpy": state_of_generator(self._numpy)}
@@ -211,8 +211,8 @@ class QLoop:
         """Go on from a checkpoint; the store is filled before."""
         for name, net in self.networks().items():
             net.load_state_dict(saved.parts[name])
-        if not self.config.q.twin:
-            self.learner.target.load_state_dict(saved.parts["target"])
+        for i, net in enumerate(self.learner.targets):
+            net.load_state_dict(saved.parts[("target", "target_twin")[i]])
         for i, optimizer in enumerate(self.learner.optimizers):
             restore_optimizer(optimizer, saved.parts[("optimizer", "optimizer_twin")[i]])
         self.learner.updates = self.counters.updates
@@ -260,16 +260,17 @@ class QLoop:
         while self.counters.updates_owed >= burst and len(self.store) >= self.config.q.batch:
             self.counters.updates_owed -= burst
             for _ in range(burst):
-                metrics = self._learn_once()
+                metrics = self.learn_once()
         return metrics
 
-    def _learn_once(self) -> dict[str, torch.Tensor]:
+    def learn_once(self) -> dict[str, torch.Tensor]:
+        """One gradient step: sample, learn, set priorities."""
         with self.clock.phase("sample"):
             self.sampler.sample(self._batch, self._numpy, self._beta())
             self.store.gather(self._batch.slots, self._batch)
         with self.clock.phase("learn"):
             progress = min(1.0, self.counters.steps / self.config.run.steps)
-            wrong, metrics = self.learner.learn(self._tensors.to(self._device), progress)
+            wrong, metrics = self.learner.learn(self.batch.to(self._device), progress)
         with self.clock.phase("sample"):
             self.sampler.update(self._batch.slots, wrong.cpu().numpy())
         self.counters.updates = self.learner.updates

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +21,8 @@ from soulsai.learning.wiring import build_world
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
 from soulsai.telemetry.logfile import attach, detach
+
+log = logging.getLogger(__name__)
 
 FINAL_SEED = 0
 """Of the evaluation after training; the default of `souls eval`, so that both say the same."""
@@ -47,6 +50,7 @@ def run_session(
     run: Run, config: Config, *, resume: bool, view: View, stop: Callable[[], bool], check: bool = True
 ) -> Outcome:
     """Train in the folder of `run` to the end, or until `stop` says so."""
+    view = Logged(view)
     with run.lock(), _logging(run):
         training: Training | None = None
         try:
@@ -71,6 +75,19 @@ def run_session(
             else:
                 training.close("failed")
             raise
+
+
+class Logged:
+    """A view whose news is written to the run's log as well."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self.show = view.show
+
+    def say(self, text: str) -> None:
+        """One line of news."""
+        log.info(text)
+        self._view.say(text)
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def build_networks(config: Config, observation_size: int, num_actions: int) -> d
     """Networks as the loop has them, for playing with saved weights."""
     if config.algorithm == "ppo":
         return {"network": ActorCritic(observation_size, num_actions, config.network)}
-    names = ("network", "twin") if config.q.twin else ("network",)
+    names = ("network", "twin") if config.q.twin or config.q.clipped else ("network",)
     return {name: QNetwork(observation_size, num_actions, config.network, config.q) for name in names}
 
 

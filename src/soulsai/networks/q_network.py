@@ -10,6 +10,9 @@ from soulsai.networks.layers import linear, normalizer, torso, torso_width
 from soulsai.networks.noisy import NoisyLinear
 from soulsai.ops.categorical import categorical_mean
 
+HEAD_GAIN = 0.01
+"""Small: all values begin near 0. With larger ones the maxima of random values are bootstrapped for a long time."""
+
 
 class QNetwork(nn.Module):
     """Observations [B, D] to means [B, A], or to the logits or quantiles of a distribution [B, A, N]."""
@@ -31,13 +34,25 @@ class QNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Means [B, A], or logits or quantiles [B, A, N]."""
-        if self.normalizer is not None:
-            x = self.normalizer(x)
-        features = self.torso(x)
+        features = self._features(x)
         out = self._per_action(self.head(features), self.num_actions)
-        if self.value_head is not None:
-            out = out + (self._per_action(self.value_head(features), 1) - out.mean(1, keepdim=True))
-        return out
+        return out if self.value_head is None else out + self._level(features, out)
+
+    def of_actions(self, x: Tensor, actions: Tensor) -> Tensor:
+        """What `forward` gives for one action of every row: [B], or [B, N]; the others are not made complete."""
+        features = self._features(x)
+        out = self._per_action(self.head(features), self.num_actions)
+        chosen = of_actions(out, actions)
+        return chosen if self.value_head is None else chosen + self._level(features, out).squeeze(1)
+
+    def _features(self, x: Tensor) -> Tensor:
+        features: Tensor = self.torso(x if self.normalizer is None else self.normalizer(x))
+        return features
+
+    def _level(self, features: Tensor, advantages: Tensor) -> Tensor:
+        """What dueling adds to the advantages, so that their mean is the value."""
+        assert self.value_head is not None
+        return self._per_action(self.value_head(features), 1) - advantages.mean(1, keepdim=True)
 
     def _per_action(self, numbers: Tensor, actions: int) -> Tensor:
         return numbers if self.distribution == "none" else numbers.view(-1, actions, self.numbers)
@@ -63,9 +78,15 @@ class QNetwork(nn.Module):
             layer.quiet()
 
 
+def of_actions(out: Tensor, actions: Tensor) -> Tensor:
+    """The value [B], or the distribution [B, N], of one action of every row."""
+    index = actions.view(-1, *([1] * (out.dim() - 1))).expand(-1, 1, *out.shape[2:])
+    return out.gather(1, index).squeeze(1)
+
+
 def _support(q: QConfig) -> Tensor:
     return torch.linspace(*q.value_range, q.atoms) if q.distribution == "c51" else torch.empty(0)
 
 
 def _head(inputs: int, outputs: int, network: NetworkConfig, q: QConfig) -> nn.Module:
-    return NoisyLinear(inputs, outputs, q.noise) if q.noisy else linear(inputs, outputs, network, gain=1.0)
+    return NoisyLinear(inputs, outputs, q.noise) if q.noisy else linear(inputs, outputs, network, gain=HEAD_GAIN)

@@ -25,6 +25,13 @@ def double_q_target(r_t: Tensor, discount_t: Tensor, q_t_value: Tensor, q_t_sele
     return torch.addcmul(r_t, discount_t, q_t_value.gather(1, action_t).squeeze(1))
 
 
+def bootstrapped(r_t: Tensor, discount_t: Tensor, v_t: Tensor) -> Tensor:
+    """r + discount * v [B], where the value of what follows is known."""
+    assert_rank(1, v_t=v_t)
+    assert_one_each(v_t, r_t=r_t, discount_t=discount_t)
+    return torch.addcmul(r_t, discount_t, v_t)
+
+
 def clipped_target(target: Tensor, limit: float) -> Tensor:
     """Targets kept within plus and minus `limit`; 0 for no limit."""
     return target.clamp(-limit, limit) if limit > 0.0 else target

@@ -38,8 +38,8 @@ _DECLARED = (
     Metric("episode/length", "steps", "mean length of the training episodes that ended last"),
     Metric("episode/time_s", "s", "mean game time of the training episodes that ended last"),
     Metric("episodes", "episodes", "training episodes that ended", "counter"),
-    Metric("wins", "episodes", "training episodes that were won", "counter"),
-    Metric("time_outs", "episodes", "training episodes that the step limit cut off", "counter"),
+    Metric("wins", "episodes", "training fights won among those with the standard start", "counter"),
+    Metric("time_outs", "episodes", "training fights with the standard start that the step limit cut off", "counter"),
     Metric("reward/<term>", "", "mean sum over a training episode of this term of the reward, already weighted"),
     Metric("loss/policy", "", "PPO: clipped surrogate loss"),
     Metric("loss/value", "", "PPO: loss of the value head, before its weight"),
@@ -49,7 +49,6 @@ _DECLARED = (
     Metric("policy/clip_fraction", "share", "PPO: samples whose probability ratio left the clipping range"),
     Metric("value/explained_variance", "", "PPO: 1 is a perfect value head, 0 no better than a constant"),
     Metric("q/mean", "", "Q-learning: mean value of the actions taken in a batch"),
-    Metric("q/target", "", "Q-learning: mean target of a batch"),
     Metric("epsilon", "share", "Q-learning: random actions"),
     Metric("beta", "", "exponent of the importance weights of prioritised replay"),
     Metric("gradient/norm", "", "norm of the gradient before clipping"),
@@ -59,7 +58,6 @@ _DECLARED = (
     Metric("updates_per_s", "1/s", "gradient steps a second since the last row"),
     Metric("game_hours", "h", "game time played in training, all fights together", "counter"),
     Metric("replay/size", "transitions", "transitions in the replay"),
-    Metric("replay/bytes", "bytes", "memory of the replay"),
     Metric("time/<phase>", "share", "of the loop's time since the last row that went into this phase"),
 )
 

@@ -30,7 +30,9 @@ def test_training_and_evaluation_never_fight_the_same_fight(moveset):
     for seed in range(SEEDS):
         engine.reset(everyone, starts, evaluation_seeds(seed, 0, FIGHTS))
         evaluated.append(engine.hidden["key"].copy())
-        world = build_world(with_settings(load_preset("smoke"), [f"fight.number={FIGHTS}"]))
+        world = build_world(
+            with_settings(load_preset("smoke"), ["fight.variants=['standard']", f"fight.number={FIGHTS}"])
+        )
         world.reset(seed)
         for _ in range(RESTARTS):
             trained.append(world.engine.hidden["key"].copy())

@@ -19,13 +19,15 @@ from soulsai.config import config_to_toml, load_preset, with_settings
 from soulsai.learning.training import Progress, Training
 from soulsai.runs.run import Run
 
-PPO = ["run.steps=12000", "run.evaluate_every_steps=5000", "run.evaluation_fights=4", "fight.number=8",
-       "ppo.rollout=16", "ppo.minibatch=64", "run.threads=1", "run.log_every_s=0"]  # fmt: skip
-RAINBOW = ["run.steps=6000", "run.evaluate_every_steps=2500", "run.evaluation_fights=4", "fight.number=4",
-           "q.warmup_steps=500", "q.batch=32", "q.noisy=true", "q.n_step=3", "replay.capacity=700",
-           "run.threads=1", "run.log_every_s=0"]  # fmt: skip
-TWIN = ["run.steps=3000", "q.warmup_steps=300", "replay.capacity=2000", "fight.number=2", "run.threads=1",
-        "run.evaluate_every_steps=0", "q.burst=5", "run.log_every_s=0"]  # fmt: skip
+PPO = ["run.steps=6000", "run.evaluate_every_steps=2500", "run.evaluation_fights=2", "fight.number=8",
+       "ppo.rollout=16", "ppo.minibatch=64", "run.threads=1", "run.log_every_s=0",
+       "network.hidden=[16]"]  # fmt: skip
+RAINBOW = ["run.steps=3000", "run.evaluate_every_steps=1300", "run.evaluation_fights=2", "fight.number=4",
+           "q.warmup_steps=500", "q.batch=16", "q.noisy=true", "q.n_step=3", "replay.capacity=400",
+           "run.threads=1", "run.log_every_s=0", "network.hidden=[16]"]  # fmt: skip
+TWIN = ["run.steps=2200", "q.warmup_steps=300", "replay.capacity=2000", "fight.number=2", "run.threads=1",
+        "run.evaluate_every_steps=0", "q.burst=5", "q.update_every=4", "run.log_every_s=0",
+        "network.hidden=[16]"]  # fmt: skip
 CASES = {"ppo": ("smoke", PPO), "rainbow": ("rainbow", RAINBOW), "twin": ("recipe-soulsai", TWIN)}
 CLOCK = ("time", "elapsed_s", "steps_per_s", "updates_per_s")
 

@@ -17,9 +17,11 @@ from soulsai.learning.session import run_session
 from soulsai.learning.training import Training, final_policy
 from soulsai.runs.run import Run
 
-PPO = ["run.steps=2000", "run.log_every_s=0", "run.evaluate_every_steps=0", "fight.number=4", "ppo.minibatch=32",
+PPO = ["run.steps=2000", "run.log_every_s=0", "run.evaluate_every_steps=0", "fight.number=4",
+       "fight.variants=['standard']", "fight.decisions=true", "ppo.rollout=4", "ppo.epochs=1", "ppo.minibatch=16",
        "network.hidden=[8]", "run.threads=1", "run.final_fights=2"]  # fmt: skip
 Q = ["run.steps=2000", "run.log_every_s=0", "run.evaluate_every_steps=0", "fight.number=4", "q.batch=16",
+     "fight.variants=['standard']",
      "network.hidden=[8]", "run.threads=1", "q.warmup_steps=300", "replay.capacity=1500",
      "run.final_fights=2"]  # fmt: skip
 GYM = ["run.steps=1000", "run.log_every_s=0", "run.evaluate_every_steps=400", "run.evaluation_fights=3", "gym.number=4",
@@ -167,7 +169,7 @@ def test_evaluations_come_when_due_and_at_the_end(tmp_path, monkeypatch):
 
 def test_a_resumed_run_is_measured_when_it_would_have_been(tmp_path, monkeypatch):
     made, judge = judged(tmp_path, monkeypatch, [0.1] * 20, "run.evaluate_every_steps=500")
-    made._stop = After(10)
+    made._stop = After(15)
     assert not made.go()
     before = list(judge.steps)
     assert before
@@ -194,7 +196,7 @@ def test_a_return_below_zero_can_be_the_aim_and_zero_is_none(tmp_path, monkeypat
 
 def test_an_aim_given_later_counts_from_then(tmp_path, monkeypatch):
     made, judge = judged(tmp_path, monkeypatch, [0.95] * 20, "run.evaluate_every_steps=300")
-    made._stop = After(15)
+    made._stop = After(20)
     assert not made.go()
     assert len(judge.steps) >= 2
     made.config = with_settings(made.config, ["run.stop_at=0.9"])
@@ -215,7 +217,7 @@ def test_an_aim_given_later_counts_from_then(tmp_path, monkeypatch):
     ],
 )
 def test_the_newest_policy_unless_an_earlier_one_was_measurably_better(tmp_path, monkeypatch, scores, kept):
-    made, judge = judged(tmp_path, monkeypatch, scores, "run.evaluate_every_steps=700", "run.steps=1500")
+    made, judge = judged(tmp_path, monkeypatch, scores, "run.evaluate_every_steps=300", "run.steps=900")
     assert made.go()
     assert len(judge.steps) == 3
     assert made.memory.best_judgement.score == scores[kept]

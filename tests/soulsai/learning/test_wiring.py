@@ -11,22 +11,24 @@ from soulsai.learning.loops import PPOLoop, QLoop
 from soulsai.learning.wiring import build_loop, build_networks, build_world, device_of, quiet, threads_of
 from soulsgym.envs.encoded import EncodedFights, SideBySide
 
+ONE = ["fight.variants=['standard']", "ppo.minibatch=16"]
+
 
 def config_of(preset, *settings):
     return with_settings(load_preset(preset), list(settings))
 
 
 def test_worlds():
-    fights = build_world(config_of("smoke", "fight.number=6"))
+    fights = build_world(config_of("smoke", *ONE, "fight.number=6"))
     assert isinstance(fights, EncodedFights)
     assert (fights.number, fights.num_actions, fights.decisions) == (6, 20, True)
-    world = build_world(config_of("cartpole-ppo", "gym.number=3"))
+    world = build_world(config_of("cartpole-ppo", "ppo.minibatch=16", "gym.number=3"))
     assert isinstance(world, GymWorld)
     assert (world.number, world.observation_size, world.num_actions) == (3, 4, 2)
 
 
 def test_variants_are_dealt_out_evenly():
-    world = build_world(config_of("smoke", "fight.number=5", "fight.variants=['standard', 'hard']"))
+    world = build_world(config_of("smoke", "fight.variants=['standard', 'hard']", "fight.number=5", "ppo.minibatch=16"))
     assert isinstance(world, SideBySide)
     assert [group.number for group in world.groups] == [3, 2]
     names = [group.engine.moveset for group in world.groups]
@@ -35,17 +37,17 @@ def test_variants_are_dealt_out_evenly():
 
 def test_more_variants_than_fights():
     config = config_of("smoke", "fight.variants=['standard', 'hard']", "fight.number=1", "ppo.minibatch=16")
-    with pytest.raises(ConfigError, match="fight.number = 1 is less than the 2 variants; give more"):
+    with pytest.raises(ConfigError, match=r"fight.number = 1 is less than the 2 variants; give more"):
         build_world(config)
 
 
 def test_settings_reach_the_fights():
     world = build_world(
-        config_of("smoke", "fight.number=2", "fight.phase=2", "fight.full=false", "fight.decisions=false",
+        config_of("smoke", *ONE, "fight.number=2", "fight.phase=2", "fight.full=false", "fight.decisions=false",
                   "actions.preset=no-parry", "encoder.history=2", "fight.step_limit=3", "reward.weights.combo=0.5",
-                  "starts.mid_fight=0", "ppo.minibatch=16")
+                  "starts.mid_fight=0")
     )  # fmt: skip
-    single = build_world(config_of("smoke", "fight.number=2", "ppo.minibatch=16"))
+    single = build_world(config_of("smoke", *ONE, "fight.number=2"))
     assert world.num_actions == 19
     assert world.observation_size == 2 * single.observation_size
     assert "combo" in world.term_names
@@ -60,7 +62,7 @@ def test_settings_reach_the_fights():
     [("smoke", PPOLoop, ["network"]), ("smoke-q", QLoop, ["network"]), ("recipe-soulsai", QLoop, ["network", "twin"])],
 )
 def test_loops_and_networks_to_play_with(preset, kind, networks):
-    config = config_of(preset, "fight.number=2", "network.hidden=[8]", *(["ppo.minibatch=16"] if preset == "smoke" else []))
+    config = config_of(preset, *ONE, "fight.number=2", "network.hidden=[8]")
     world = build_world(config)
     loop = build_loop(config, world)
     assert isinstance(loop, kind)
@@ -85,7 +87,9 @@ def test_threads_and_device(monkeypatch):
     assert threads_of(config_of("smoke")) == 7
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert device_of(config_of("smoke")).type == "cpu"
-    with pytest.raises(ConfigError, match="run.device = 'cuda' but torch sees no CUDA device; use --set run.device=cpu"):
+    with pytest.raises(
+        ConfigError, match=r"run.device = 'cuda' but torch sees no CUDA device; use --set run.device=cpu"
+    ):
         device_of(config_of("smoke", "run.device=cuda"))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert device_of(config_of("smoke")).type == "cuda"

@@ -61,6 +61,7 @@ def _q_rules(config: Config) -> Iterator[Rule]:
         ("q.double", "q.target", "q.tau", "q.target_period"),
         "with q.twin there is no target network, each twin values what the other chooses",
     )
+    yield q.clipped, ("q.double",), "with q.clipped both target networks choose together"
     yield not q.twin and q.target == "hard", ("q.tau",), 'q.target is "hard"'
     yield not q.noisy, ("q.noise",), "q.noisy is false"
     yield q.distribution == "none", ("q.atoms",), 'q.distribution is "none"'

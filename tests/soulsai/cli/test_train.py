@@ -1,0 +1,179 @@
+"""`souls train` as a user runs it."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from soulsai.checkpoints.store import CheckpointStore
+from soulsai.cli.main import app
+from soulsai.cli.train import _stopping
+from soulsai.config import config_from_toml
+from soulsai.errors import ConfigError, RunError
+from soulsai.runs.run import Run
+
+TINY = ["run.steps=600", "run.evaluate_every_steps=0", "run.final_fights=2", "fight.number=4", "ppo.minibatch=32",
+        "network.hidden=[8]", "run.threads=1"]  # fmt: skip
+
+
+def train(*arguments):
+    """Run it in this process; the result, with the error that would become a sentence."""
+    return CliRunner().invoke(app, ["train", *arguments])
+
+
+def sets(*settings):
+    return [part for setting in settings for part in ("--set", setting)]
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """The folder of a run that was trained to its end, and what was printed; not to be changed."""
+    folder = tmp_path_factory.mktemp("trained") / "mine"
+    result = train("smoke", "--accept-all", "--run", str(folder), *sets(*TINY))
+    assert result.exit_code == 0, result.output
+    return folder, result.output
+
+
+@pytest.fixture
+def finished(first, tmp_path):
+    """A copy of that folder."""
+    return shutil.copytree(first[0], tmp_path / "mine")
+
+
+def test_a_run_from_start_to_report(first):
+    folder, output = first
+    run = Run.open(folder)
+    assert run.status().state == "finished"
+    assert run.preset == "smoke"
+    assert f"report: {run.report_file}" in output.replace("\n", "")
+    assert run.report_file.exists()
+    assert "of 2 fights" in output
+    assert config_from_toml(run.config_toml, "").run.steps == 600
+
+
+def test_an_existing_folder_is_refused(finished):
+    folder = finished
+    before = (folder / "metrics.jsonl").read_bytes()
+    result = train("smoke", "--run", str(folder))
+    assert isinstance(result.exception, RunError)
+    assert str(result.exception) == f"{folder} exists; use --resume to go on with it or --run for another"
+    assert (folder / "metrics.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("setting", ["ppo.gamma=0.5", "fight.number=8", "run.seed=7"])
+def test_resuming_with_other_settings_is_refused(finished, setting):
+    folder = finished
+    before = (folder / "config.toml").read_text()
+    result = train("--resume", "--run", str(folder), "--set", setting)
+    assert isinstance(result.exception, ConfigError)
+    assert "a resumed run keeps its settings" in str(result.exception)
+    assert setting.split("=")[0] in str(result.exception)
+    assert (folder / "config.toml").read_text() == before
+
+
+def test_resuming_with_more_steps_goes_on(finished):
+    folder = finished
+    (before,) = CheckpointStore(folder / "checkpoints").numbers()
+    result = train("--resume", "--run", str(folder), "--set", "run.steps=900")
+    assert result.exit_code == 0, result.output
+    assert f"going on from step {before:,} of 900" in result.output
+    assert CheckpointStore(folder / "checkpoints").numbers()[-1] >= 900
+    assert config_from_toml(Run.open(folder).config_toml, "").run.steps == 900
+    assert len(Run.open(folder).evaluations()) == 2
+
+
+def test_a_preset_and_resume_do_not_go_together(tmp_path):
+    result = train("smoke", "--resume", "--run", str(tmp_path))
+    assert result.exit_code == 2
+    assert "leave out" in result.output
+
+
+def test_nothing_to_resume(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = train("--resume")
+    assert str(result.exception) == "runs: there is no run to resume; give its folder with --run"
+
+
+def test_the_newest_unfinished_run_is_resumed(tmp_path, monkeypatch, finished):
+    folder = finished
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    folder.rename(tmp_path / "runs" / "old")
+    status = tmp_path / "runs" / "old" / "status.json"
+    status.write_text(status.read_text().replace('"finished"', '"stopped"'))
+    result = train("--resume", "--set", "run.steps=601")
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("resuming runs/old")
+
+
+def test_a_config_file(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text('extends = "smoke"\n[run]\nsteps = 200\nevaluate_every_steps = 0\nfinal_fights = 0\n')
+    result = train(str(file), "--accept-all", "--run", str(tmp_path / "run"), *sets("run.threads=1"))
+    assert result.exit_code == 0, result.output
+    assert Run.open(tmp_path / "run").preset == "own"
+    assert Run.open(tmp_path / "run").evaluations() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["iudx"], "iudex"),
+        (["smoke", "--set", "ppo.gama=0.9"], "gamma"),
+        (["nothere.toml"], "nothere.toml"),
+    ],
+)
+def test_mistakes_leave_no_folder(tmp_path, arguments, message):
+    result = train(*arguments, "--run", str(tmp_path / "run"))
+    assert isinstance(result.exception, ConfigError)
+    assert message in str(result.exception)
+    assert "\n" not in str(result.exception)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_first_interrupt_asks_and_the_second_ends():
+    news = []
+    with _stopping(news.append) as stop:
+        assert not stop()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop()
+        assert "stopping after this step" in news[0]
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+def test_interrupt_saves_and_says_how_to_go_on(tmp_path):
+    folder = tmp_path / "mine"
+    endless = ["run.steps=100000000", *TINY[1:]]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from soulsai.cli.main import main; main()", "train", "smoke", "--accept-all", "--plain",
+         "--run", str(folder), *sets(*endless)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    deadline = time.monotonic() + 90
+    metrics = folder / "metrics.jsonl"
+    while not (metrics.exists() and metrics.stat().st_size):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "no row of metrics within 90 s"
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in output + errors
+    assert f"stopped and saved; go on with: souls train --resume --run {folder}" in output
+    assert Run.open(folder).status().state == "stopped"
+
+    (number,) = CheckpointStore(folder / "checkpoints").numbers()
+    result = train("--resume", "--run", str(folder), *sets(f"run.steps={number + 300}"))
+    assert result.exit_code == 0, result.output
+    assert re.search(rf"going on from step {number:,} of", result.output)
+    assert Run.open(folder).status().state == "finished"
