@@ -170,21 +170,22 @@ class _BareQ:
 
     def __init__(self, loop: QLoop) -> None:
         # Copies: the limit is that of the networks as such, their gradients kept as torch does by itself.
-        self._online, self._target = copy.deepcopy(loop.learner.online[0]), copy.deepcopy(loop.learner.targets[0])
-        for parameter in self._online.parameters():
-            parameter.grad = None
-        batch = loop.batch
-        self._observations, self._following = batch.observations.clone(), batch.next_observations.clone()
+        learner, q = copy.deepcopy(loop.learner), loop.config.q
+        self._learning = learner.online if q.clipped else learner.online[:1]
+        choosing = learner.online[:1] if (q.double or q.twin) and not q.clipped else []
+        self._looking = [*choosing, *(learner.online[1:] if q.twin else learner.targets)]
+        self._observations, self._following = loop.batch.observations.clone(), loop.batch.next_observations.clone()
 
     def learning(self) -> None:
-        """The online network back and forth, and both networks forth on what follows."""
+        """What learns back and forth, and what chooses and values forth, on what follows."""
         _repeat(self._step)
 
     def _step(self) -> None:
-        pass_back(self._online, self._observations)
+        for network in self._learning:
+            pass_back(network, self._observations)
         with torch.no_grad():
-            self._online(self._following)
-            self._target(self._following)
+            for network in self._looking:
+                network(self._following)
 
 
 def pass_back(network: torch.nn.Module, batch: torch.Tensor) -> None:

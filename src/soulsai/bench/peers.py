@@ -19,7 +19,6 @@ from soulsai.acting.world import World
 from soulsai.config import with_settings
 from soulsai.config.schema import Config
 from soulsai.learning.judging import evaluate_policy
-from soulsai.learning.loops import PPOLoop
 from soulsai.learning.wiring import build_loop, build_world
 from soulsgym.envs.encoded import Step
 
@@ -40,13 +39,20 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Throughput:
-    """Medians of whole iterations taken in turns."""
+class Pace:
+    """Medians of whole iterations."""
 
-    ours_steps_per_s: float
-    theirs_steps_per_s: float
-    ours_decisions_per_s: float
-    theirs_decisions_per_s: float
+    steps_per_s: float
+    decisions_per_s: float
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Three that took turns."""
+
+    ours: Pace
+    theirs: Pace  # steps without a choice merged, as for ours: the same work
+    theirs_by_step: Pace  # every step a decision, as it would meet the environment without our loop
 
 
 @dataclass(frozen=True)
@@ -67,25 +73,43 @@ def measure_throughput(config: Config, seconds: float) -> Throughput:
     """Ours and theirs in turns: same network, batch, epochs, fights, rollout, reward and encoding."""
     same = with_settings(config, [*SAME_NETWORK, "run.device=cpu"])
     loop = build_loop(same, build_world(same))
-    assert isinstance(loop, PPOLoop)
     loop.begin()
-    world = Counted(build_world(same))
-    peer = same_peer(same, world)
-    per_iteration = same.ppo.rollout * world.number
-    ours: list[tuple[float, float]] = []
-    theirs: list[tuple[float, float]] = []
-    begun_s = time.perf_counter()
-    while len(ours) <= FEWEST_ROUNDS or time.perf_counter() - begun_s < seconds:
-        before = loop.counters.steps
-        taken_s = _seconds_of(loop.iterate)
-        ours.append(((loop.counters.steps - before) / taken_s, per_iteration / taken_s))
-        before = world.steps
-        taken_s = _seconds_of(lambda: learn_once(peer))
-        theirs.append(((world.steps - before) / taken_s, per_iteration / taken_s))
+    players = [_Player(loop.iterate, lambda: loop.counters.steps), _peer_player(same)]
+    players.append(_peer_player(with_settings(same, ["fight.decisions=false"])))
+    begun_s, rounds = time.perf_counter(), 0
+    while rounds <= FEWEST_ROUNDS or time.perf_counter() - begun_s < seconds:
+        for player in players:
+            player.play()
+        rounds += 1
     loop.world.close()
-    world.close()
-    # The first round of each warms up.
-    return Throughput(*(statistics.median(row[i] for row in rows[1:]) for i in range(2) for rows in (ours, theirs)))
+    return Throughput(*(player.pace(same.ppo.rollout * loop.world.number) for player in players))
+
+
+class _Player:
+    """Whole iterations of one learner, timed."""
+
+    def __init__(self, iterate: Callable[[], object], steps: Callable[[], int]) -> None:
+        self._iterate, self._steps = iterate, steps
+        self._times: list[tuple[float, int]] = []
+
+    def play(self) -> None:
+        before = self._steps()
+        taken_s = _seconds_of(self._iterate)
+        self._times.append((taken_s, self._steps() - before))
+
+    def pace(self, decisions: int) -> Pace:
+        """Without the first iteration, which warms up."""
+        times = self._times[1:]
+        return Pace(
+            statistics.median(steps / taken_s for taken_s, steps in times),
+            statistics.median(decisions / taken_s for taken_s, _ in times),
+        )
+
+
+def _peer_player(config: Config) -> _Player:
+    world = Counted(build_world(config))
+    model = same_peer(config, world)
+    return _Player(lambda: learn_once(model), lambda: world.steps)
 
 
 def race(config: Config, say: Say) -> tuple[Lap, Lap | None]:

@@ -50,6 +50,12 @@ OPTIONS = {
     "mse": ({"loss": "mse"}, KNOWN, 300),
     "double": ({"double": True}, KNOWN, 300),
     "twin": ({"twin": True}, KNOWN, 600),
+    "clipped": ({"clipped": True}, KNOWN, 300),
+    "clipped c51": (
+        {"distribution": "c51", "atoms": 21, "value_range": (-1.0, 3.0), "learning_rate": 0.2, "clipped": True},
+        KNOWN,
+        400,
+    ),
     "dueling": ({"dueling": True}, KNOWN, 300),
     "noisy": ({"noisy": True, "noise": 0.1}, KNOWN, 500),
     "noisy dueling double": ({"noisy": True, "noise": 0.1, "dueling": True, "double": True}, KNOWN, 500),
@@ -83,7 +89,7 @@ def test_hidden_layers_and_normalized_inputs():
     assert values.tolist() == [pytest.approx(row, abs=0.08) for row in KNOWN]
 
 
-@pytest.mark.parametrize("option", ["plain", "double", "twin", "c51", "quantile"])
+@pytest.mark.parametrize("option", ["plain", "double", "twin", "clipped", "c51", "quantile"])
 def test_closed_next_actions_do_not_count(option):
     """With the best action closed in the second place, nothing is to be had there."""
     q, _, updates = OPTIONS[option]
@@ -130,11 +136,26 @@ ONLINE, TARGET = [[10.0, 0.0], [2.0, 4.0]], [[0.0, 0.0], [8.0, 6.0]]
 def test_who_chooses_and_who_values(double, mask, target):
     learner = made(double=double)
     set_values(learner.online[0], ONLINE)
-    set_values(learner.target, TARGET)
+    set_values(learner.targets[0], TARGET)
     wrong, metrics = learner.learn(one_row(mask), 0.0)
     assert wrong.tolist() == pytest.approx([10 - target])
     assert float(metrics["q/mean"]) == pytest.approx(10.0)
     assert float(metrics["loss/q"]) == pytest.approx(10 - target - 0.5)  # huber, beyond 1
+
+
+@pytest.mark.parametrize(("mask", "target"), [((True, True), 3 + 0.5 * 5), ((False, True), 3 + 0.5 * 1)])
+def test_the_smaller_of_two_targets(mask, target):
+    """Both together choose 0 (8 + 5 against 6 + 1); what counts is the smaller value of it, for both learners."""
+    learner = made(clipped=True)
+    for net, rows in zip([*learner.online, *learner.targets], (
+        [[10.0, 0.0], [0.0, 0.0]], [[30.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [8.0, 6.0]], [[0.0, 0.0], [5.0, 1.0]],
+    ), strict=True):  # fmt: skip
+        set_values(net, rows)
+    before = [flat.data.clone() for flat in learner.flats]
+    wrong, metrics = learner.learn(one_row(mask), 0.0)
+    assert wrong.tolist() == pytest.approx([30 - target])  # of the two that are wrong, the larger error
+    assert float(metrics["q/mean"]) == pytest.approx(10.0)
+    assert not any(torch.equal(old, flat.data) for old, flat in zip(before, learner.flats, strict=True))
 
 
 def test_twins_learn_from_each_other():
@@ -172,7 +193,7 @@ def test_importance_weights_scale_the_loss(loss, expected):
     def after(weight):
         learner = made(loss=loss, double=True)
         set_values(learner.online[0], ONLINE)
-        set_values(learner.target, TARGET)
+        set_values(learner.targets[0], TARGET)
         wrong, metrics = learner.learn(one_row(weight=weight), 0.0)
         assert wrong.tolist() == pytest.approx([4.0])
         return float(metrics["loss/q"]), float(metrics["gradient/norm"])
@@ -200,37 +221,37 @@ def test_importance_weights_of_distributions(distribution):
 
 def test_hard_target_is_a_copy_now_and_then():
     learner = made(target="hard", target_period=3)
-    first = learner.target.head.weight.clone()
+    first = learner.targets[0].head.weight.clone()
     assert torch.equal(first, learner.online[0].head.weight)
     for _ in range(2):
         learner.learn(chain(), 0.0)
-        assert torch.equal(learner.target.head.weight, first)
+        assert torch.equal(learner.targets[0].head.weight, first)
         assert not torch.equal(learner.online[0].head.weight, first)
     learner.learn(chain(), 0.0)
-    assert torch.equal(learner.target.head.weight, learner.online[0].head.weight)
+    assert torch.equal(learner.targets[0].head.weight, learner.online[0].head.weight)
 
 
 def test_soft_target_follows_by_its_share():
     learner = made(target="soft", tau=0.25, target_period=2)
-    first = learner.target.head.weight.clone()
+    first = learner.targets[0].head.weight.clone()
     learner.learn(chain(), 0.0)
-    assert torch.equal(learner.target.head.weight, first)
+    assert torch.equal(learner.targets[0].head.weight, first)
     learner.learn(chain(), 0.0)
     expected = 0.75 * first + 0.25 * learner.online[0].head.weight
-    assert learner.target.head.weight.tolist() == [pytest.approx(row, abs=1e-6) for row in expected.tolist()]
+    assert learner.targets[0].head.weight.tolist() == [pytest.approx(row, abs=1e-6) for row in expected.tolist()]
 
 
 def test_target_takes_no_gradient():
     learner = made(double=True)
     learner.learn(chain(), 0.0)
-    assert not any(parameter.requires_grad for parameter in learner.target.parameters())
-    assert all(parameter.grad is None or not parameter.grad.any() for parameter in learner.target.parameters())
+    assert not any(parameter.requires_grad for parameter in learner.targets[0].parameters())
+    assert all(parameter.grad is None or not parameter.grad.any() for parameter in learner.targets[0].parameters())
 
 
 def test_one_set_of_statistics_for_all():
     for twin in (False, True):
         learner = made(NetworkConfig(hidden=(), normalize=True), twin=twin)
-        nets = [*learner.online, learner.target]
+        nets = [*learner.online, *learner.targets]
         assert all(net.normalizer is learner.online[0].normalizer for net in nets)
 
 
@@ -271,7 +292,7 @@ def test_noise_is_new_for_every_update_and_every_action():
         noises.append(learner.values(torch.eye(2)))
         learner.learn(chain(), 0.0)
         noises.append(learner.online[0].head.noise_in.clone())
-        noises.append(learner.target.head.noise_in.clone())
+        noises.append(learner.targets[0].head.noise_in.clone())
     assert not torch.equal(noises[0], noises[3])
     assert not torch.equal(noises[1], noises[4])
     assert not torch.equal(noises[1], noises[2])

@@ -119,13 +119,9 @@ training.go()
 @pytest.mark.slow
 @pytest.mark.faults
 @pytest.mark.parametrize("case", ["ppo", "rainbow"])
-def test_killing_and_resuming_changes_nothing(
-    tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killing_and_resuming_changes_nothing(tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CASES, case, (CASES[case][0], [*CASES[case][1], "run.checkpoint_every_s=0"]))
-    program = PROGRAM.replace(
-        "training = made", f"import test_resume; test_resume.CASES = {CASES!r}\ntraining = made"
-    )
+    program = PROGRAM.replace("training = made", f"import test_resume; test_resume.CASES = {CASES!r}\ntraining = made")
     victim = subprocess.Popen(
         [sys.executable, "-c", program, str(Path(__file__).parent), str(tmp_path / "killed"), case],
         env=os.environ | {"OMP_NUM_THREADS": "1"},

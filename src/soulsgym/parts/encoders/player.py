@@ -27,6 +27,10 @@ CENTRE_M = 20.0
 EDGE_M = 5.0
 LONG_S = 3.0
 """Times are seen up to 4.5 s: a blow may land 3.3 s after its label was first shown."""
+MARK_S = 0.2
+MARKS = 17
+"""How long the boss has been at it is also shown as marks on a ruler, at most two of them lit, in between by shares: a
+tenth of a second decides between a dodge and a hit, and is little in a number of seconds."""
 STEP_S = 0.1
 RESTART_S = 0.2
 """A label whose clock falls back by more than this was started again; noise makes it fall back by less."""
@@ -133,7 +137,7 @@ def _encode(
     player_of_id: Any, boss_of_id: Any, first: Any, movement: int, out: Any,
 ) -> None:  # fmt: skip
     # A heading a looks along (-sin a, -cos a); right of a view along (x, y) is (y, -x).
-    phases, players, bosses, did, last = first[0], first[1], first[2], first[3], first[4]
+    phases, players, bosses, did, marks, last = first[0], first[1], first[2], first[3], first[4], first[5]
     for i in range(len(fights)):
         if not mask[i]:
             continue
@@ -179,6 +183,10 @@ def _encode(
         row[25] = _limited((time_s - memory.since_s) / LONG_S)
         row[26] = _limited(memory.did_s / LONG_S)
 
+        place = min(max(boss_s / MARK_S, 0.0), MARKS - 1.0)
+        mark = min(int(place), MARKS - 2)
+        row[marks + mark], row[marks + mark + 1] = mark + 1 - place, place - mark
+
         if 1 <= fight.phase <= players - phases:
             row[phases + fight.phase - 1] = 1.0
         moving = _class_of(fight.player_animation, player_of_id)
@@ -203,6 +211,7 @@ class PlayerEncoder:
             tuple(f"player_is_{name}" for name in self._players.names),
             tuple(f"boss_is_{name}" for name in self._bosses.names),
             tuple(f"boss_was_{name}" for name in self._bosses.names),
+            tuple(f"boss_at_{mark * MARK_S:.1f}_s" for mark in range(MARKS)),
             tuple(f"pressed_{name.replace(' ', '_')}" for name in ACTION_NAMES),
         )
         self.names = tuple(name for block in blocks for name in block)

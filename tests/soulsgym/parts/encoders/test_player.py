@@ -178,3 +178,25 @@ def test_another_boss_gives_other_blocks(moveset, encodings, record):
     fight["boss_animation"] = 1
     (row,) = encodings(encoder, [fight])
     assert [one_hot(row, "phase_"), one_hot(row, "boss_is_")] == [["3"], ["Roar"]]
+
+
+def lit(row):
+    """The marks of the boss's ruler that are not dark."""
+    marks = {name: value for name, value in row.items() if name.startswith("boss_at_")}
+    assert sum(marks.values()) == pytest.approx(1.0)
+    return {name.removeprefix("boss_at_"): pytest.approx(value, abs=1e-5) for name, value in marks.items() if value}
+
+
+@pytest.mark.parametrize(
+    ("shown_s", "marks"),
+    [
+        (0.0, {"0.0_s": 1.0}),
+        (0.45, {"0.4_s": 0.75, "0.6_s": 0.25}),
+        (3.2, {"3.2_s": 1.0}),
+        (9.0, {"3.2_s": 1.0}),
+        (-0.1, {"0.0_s": 1.0}),
+    ],
+)
+def test_a_ruler_shows_tenths_of_a_second(encoder, encodings, record, shown_s, marks):
+    (row,) = encodings(encoder, [record(boss_animation_duration=shown_s)])
+    assert lit(row) == marks
