@@ -7,7 +7,7 @@ import importlib.util
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -254,17 +254,25 @@ def _our_lap(config: Config, say: Say) -> Lap:
 
 
 def _their_lap(config: Config, limit_s: float, say: Say) -> Lap:
-    plain = with_settings(
-        config, [f"fight.number={PEER_FIGHTS}", "fight.decisions=false", "actions.masks=false", "run.device=cpu"]
-    )
+    plain = peer_config(config)
+    say(f"race: Stable-Baselines3, {PEER_FIGHTS} fights, for at most about {limit_s:.0f} s of training")
     world = Counted(build_world(plain))
-    model = importlib.import_module(PACKAGE).PPO(
-        "MlpPolicy", peer_environment(world, plain.run.seed), seed=plain.run.seed, device="cpu"
-    )
-    policy = PeerPolicy(model)
-    lap = run_lap(lambda: learn_once(model), lambda: _win_rate(plain, policy), limit_s, say)
+    model = default_peer(plain, world)
+    lap = run_lap(lambda: learn_once(model), lambda: _win_rate(plain, PeerPolicy(model)), limit_s, say)
     world.close()
     return lap
+
+
+def peer_config(config: Config) -> Config:
+    """The same fights, but as many as the peer gets, without masks, and every step a decision."""
+    fight = replace(config.fight, number=PEER_FIGHTS, decisions=False)
+    return replace(config, fight=fight, actions=replace(config.actions, masks=False))
+
+
+def default_peer(config: Config, world: Counted) -> Any:
+    """Its PPO as it comes."""
+    environment = peer_environment(world, config.run.seed)
+    return importlib.import_module(PACKAGE).PPO("MlpPolicy", environment, seed=config.run.seed, device="cpu")
 
 
 def learn_once(model: Any) -> None:

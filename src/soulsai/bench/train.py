@@ -77,8 +77,7 @@ def measure_train(
     }
     say("compiling the simulator (about 20 s the first time, a second later on)")
     compile_parts(ppo)
-    notes = [f"torch sees no CUDA device; only the CPU is measured, with 1 and {threads} threads"]
-    notes = notes if chosen == ("cpu",) and not torch.cuda.is_available() else []
+    notes = [] if torch.cuda.is_available() else ["torch sees no CUDA device; only the CPU is measured"]
     with _threads(threads):
         figures, shares = _against_limits(ppo, qs, seconds, say)
         if (with_peers or race) and not peers.is_installed():

@@ -23,6 +23,9 @@ from soulsgym.parts.rewards import make_reward
 from soulsgym.parts.starts import make_starts
 from soulsgym.sim.engine import SimEngine
 
+FIGHTS_WORTH_THREADS = 256
+"""Fewer fights are stepped sooner than another thread is woken."""
+
 
 def threads_of(config: Config) -> int:
     """Processor threads to use."""
@@ -97,7 +100,14 @@ def quiet(networks: dict[str, ActorCritic | QNetwork]) -> NetworkPolicy:
 def _fights(config: Config, variant: str, n: int) -> EncodedFights:
     fight, starts = config.fight, config.starts
     moveset = load_moveset(fight.boss, variant)
-    engine = SimEngine(moveset, n, phase=fight.phase, changes=fight.full, randomize=fight.randomize)
+    engine = SimEngine(
+        moveset,
+        n,
+        phase=fight.phase,
+        changes=fight.full,
+        randomize=fight.randomize,
+        threads=threads_of(config) if n >= FIGHTS_WORTH_THREADS else 1,
+    )
     parts = FightParts(
         encoder=build_encoder(config, moveset, n),
         reward=make_reward(config.reward.preset, n, moveset, weights=config.reward.weights),

@@ -113,3 +113,32 @@ def test_one_iteration_of_the_peer_is_one_rollout():
     peers.learn_once(model)
     peers.learn_once(model)
     assert model.num_timesteps == 2 * 4 * 8
+
+
+def test_in_the_race_the_peer_gets_the_same_fights_without_our_loop():
+    config = load_preset("iudex")
+    plain = peers.peer_config(config)
+    assert (plain.fight.number, plain.fight.decisions, plain.actions.masks) == (64, False, False)
+    assert (plain.encoder, plain.reward, plain.starts) == (config.encoder, config.reward, config.starts)
+    assert (plain.fight.variants, plain.fight.randomize) == (config.fight.variants, config.fight.randomize)
+
+
+@needs_peer
+def test_the_peer_races_with_its_own_defaults_and_is_judged_in_full_fights(monkeypatch):
+    monkeypatch.setattr(peers, "PEER_FIGHTS", 2)
+    monkeypatch.setattr(peers, "CHECK_FIGHTS", 2)
+    monkeypatch.setattr(peers, "CHECK_EVERY_S", 0.0)
+    models = []
+    monkeypatch.setattr(peers, "learn_once", models.append)
+    said: list[str] = []
+    found = peers._their_lap(load_preset("iudex"), 0.0, said.append)
+    (model,) = models
+    assert (model.n_steps, model.batch_size, model.n_epochs, model.n_envs) == (2048, 64, 10, 2)
+    assert found.reached_s is None
+    assert found.win_rate == 0.0
+    assert "0.0% of 2 fights" in said[-1]
+
+
+def test_who_never_wins_half_leaves_the_peer_out(monkeypatch):
+    monkeypatch.setattr(peers, "_our_lap", lambda config, say: peers.Lap(None, 300.0, 0.1))
+    assert peers.race(load_preset("iudex"), lambda text: None)[1] is None

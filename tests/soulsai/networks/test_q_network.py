@@ -8,7 +8,7 @@ import torch
 
 from soulsai.config.schema import NetworkConfig, QConfig
 from soulsai.networks import NoisyLinear, build_q
-from soulsai.networks.q_network import QNetwork
+from soulsai.networks.q_network import QNetwork, of_actions
 
 SMALL = NetworkConfig(hidden=(8,))
 X = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 0.0]])
@@ -131,3 +131,18 @@ def test_state_goes_from_one_network_to_another():
     first.normalizer.update(X)
     second.load_state_dict(first.state_dict())
     assert torch.equal(first(X), second(X))
+
+
+@pytest.mark.parametrize("dueling", [False, True])
+@pytest.mark.parametrize("distribution", ["none", "c51", "quantile"])
+def test_one_action_of_every_row_is_that_of_the_whole_output(distribution, dueling):
+    q = QConfig(distribution=distribution, dueling=dueling, atoms=7)
+    network = build_q(3, 4, SMALL, q, seed=1)
+    actions, grads = torch.tensor([3, 1]), []
+    whole, chosen = of_actions(network(X), actions), network.of_actions(X, actions)
+    assert torch.equal(whole, chosen)
+    for out in (whole, chosen):
+        network.zero_grad()
+        out.square().sum().backward(retain_graph=True)
+        grads.append([parameter.grad.clone() for parameter in network.parameters()])
+    assert all(torch.allclose(one, other, atol=1e-6) for one, other in zip(*grads, strict=True))

@@ -8,6 +8,7 @@ import torch
 from soulsai.ops.masked import (
     categorical_entropy,
     categorical_log_prob,
+    closing,
     gumbel_sample,
     masked_argmax,
     masked_logits,
@@ -97,3 +98,14 @@ def test_gumbel_draws_with_the_given_odds():
 def test_gumbel_never_draws_a_closed_action_at_the_edge_of_the_noise(uniform):
     logits = torch.tensor([[0.0, -1e9, -1e9]])
     assert gumbel_sample(logits, torch.tensor([uniform])).tolist() == [0]
+
+
+def test_closing_is_to_the_softmax_what_masking_is():
+    one, other = Q.clone().requires_grad_(), Q.clone().requires_grad_()
+    added, masked = (one + closing(MASK)).log_softmax(1), masked_logits(other, MASK).log_softmax(1)
+    assert torch.equal(added[MASK], masked[MASK])
+    assert torch.equal(added.exp(), masked.exp())
+    for log_p in (added, masked):
+        (log_p[:, 0].sum() + (log_p.exp() * log_p.clamp_min(-80.0)).sum()).backward()
+    assert torch.equal(one.grad, other.grad)
+    assert not one.grad[~MASK].any()
