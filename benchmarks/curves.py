@@ -14,7 +14,7 @@ import numpy as np
 from soulsai.runs.run import Run
 
 matplotlib.use("svg")
-from matplotlib import pyplot as plt  # noqa: E402 (the backend comes first)
+from matplotlib import pyplot as plt
 
 GRID = 60
 

@@ -63,6 +63,7 @@ def run_session(
             training.resume() if resume else training.begin()
             if not training.go():
                 training.close("stopped")
+                update_report(run)
                 return Outcome(finished=False)
             policy = final_policy(training)
             outcome = _judged(run, config, policy, view)
