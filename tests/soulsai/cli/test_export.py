@@ -19,10 +19,10 @@ def test_file_loads_again(run, tmp_path, suffix):
     file = tmp_path / f"policy{suffix}"
     result = souls("export", run.folder, file)
     assert result.exit_code == 0, result.exception
-    assert result.stdout == f"{file}: 130 numbers in, 20 actions out; try `souls eval {file}`\n"
+    assert result.stdout == f"{file}: 147 numbers in, 20 actions out; try `souls eval {file}`\n"
     config, policy = load_exported(file)
     assert config == config_from_toml(run.config_toml, "")
-    assert (policy.observation_size, policy.num_actions) == (130, 20)
+    assert (policy.observation_size, policy.num_actions) == (147, 20)
 
 
 def test_existing_file(run, tmp_path):

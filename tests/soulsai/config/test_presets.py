@@ -42,14 +42,14 @@ def test_every_preset_loads_comes_back_and_says_what_it_is_for(name):
 
 def test_each_of_the_dqn_family_adds_one_idea():
     dqn, ddqn, dddqn, rainbow = (load_preset(name).q for name in ("dqn", "ddqn", "dddqn", "rainbow"))
-    assert [(q.double, q.dueling) for q in (dqn, ddqn, dddqn, rainbow)] == [
-        (False, False),
-        (True, False),
-        (True, True),
-        (True, True),
+    assert [(q.double, q.dueling, q.clipped) for q in (dqn, ddqn, dddqn, rainbow)] == [
+        (False, False, False),
+        (True, False, False),
+        (True, True, False),
+        (False, True, True),
     ]
     assert (dddqn.distribution == "none", load_preset("dddqn").replay.prioritized) == (True, False)
-    assert (rainbow.distribution != "none", load_preset("rainbow").replay.prioritized) == (True, True)
+    assert load_preset("rainbow").replay.prioritized
 
 
 def test_rl_souls_does_thirty_updates_of_two_hundred_every_thousand_steps():

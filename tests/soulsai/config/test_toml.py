@@ -62,7 +62,8 @@ def fitting(config):
     minibatch = min(config.ppo.minibatch, config.ppo.rollout * smallest)
     capacity = max(config.replay.capacity, config.q.batch, largest)
     ppo, replay = replace(config.ppo, minibatch=minibatch), replace(config.replay, capacity=capacity)
-    return replace(config, ppo=ppo, replay=replay)
+    q = replace(config.q, clipped=config.q.clipped and not config.q.twin)
+    return replace(config, ppo=ppo, q=q, replay=replay)
 
 
 def same(a, b):

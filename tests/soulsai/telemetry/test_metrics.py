@@ -8,8 +8,8 @@ from soulsgym.errors import MisuseError
 USED = """
 win_rate/training win_rate/evaluation win_rate/evaluation_low win_rate/evaluation_high time_out_rate/evaluation
 return/training return/evaluation episode/length episode/time_s episodes wins time_outs reward/dealt loss/policy
-loss/value loss/q policy/entropy policy/kl policy/clip_fraction value/explained_variance q/mean q/target epsilon
-beta gradient/norm learning_rate updates steps_per_s updates_per_s game_hours replay/size replay/bytes time/act
+loss/value loss/q policy/entropy policy/kl policy/clip_fraction value/explained_variance q/mean epsilon
+beta gradient/norm learning_rate updates steps_per_s updates_per_s game_hours replay/size time/act
 """
 
 

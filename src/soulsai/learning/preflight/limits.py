@@ -9,9 +9,10 @@ from soulsai.config.schema import Config
 from soulsai.learning.preflight.finding import Finding
 from soulsai.learning.preflight.sample import Sample
 
-FEWEST_REPLAYS, MOST_REPLAYS = 8.0, 256.0
+FEWEST_REPLAYS, MOST_REPLAYS = 8.0, 512.0
 """How often a transition is learned from: 8 in DQN and Rainbow on Atari, 256 in SAC. RL-Souls has 6: most of what its
-one game shows is hardly looked at. Beyond 256 networks overfit to what little is new."""
+one game shows is hardly looked at. `rainbow` has 280, which was better than 140 here. Far beyond,
+networks overfit to what little is new."""
 MOST_EPOCHS = 20
 """Of PPO: beyond, the clipped ratios leave nothing to learn from."""
 SHORTEST_LAG, LONGEST_LAG = 50.0, 50_000.0
