@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from soulsai.errors import RunError
 from soulsai.replay.store import TransitionStore
-from soulsai.replay.transitions import Transitions, record_of
+from soulsai.replay.transitions import Transitions, arrays_of, record_of
 
 ROWS_AT_ONCE = 4096
 """Rows turned into records at a time: a segment may be as large as the store, and memory may not hold both."""
@@ -147,7 +147,7 @@ def _pieces(store: TransitionStore, first: int, rows: int) -> Iterator[bytes]:
     for begin in range(0, rows, ROWS_AT_ONCE):
         records = np.empty(min(ROWS_AT_ONCE, rows - begin), record)
         for part, slots in store.spans(first + begin, len(records)):
-            for field, column in zip(Transitions._fields, store.columns, strict=True):
+            for field, column in zip(Transitions._fields, arrays_of(store.columns), strict=True):
                 records[field][part] = column[slots]
         yield records.tobytes()
 

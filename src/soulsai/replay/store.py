@@ -13,6 +13,7 @@ from soulsai.replay.transitions import (
     Float32s,
     Int64s,
     Transitions,
+    arrays_of,
     check_shape,
     copy_numbers,
     copy_rows,
@@ -89,7 +90,7 @@ class TransitionStore:
         """Add rows in the place of the oldest ones; gives the slots they went to."""
         rows = Transitions(observations, actions, rewards, discounts, next_observations, next_masks)
         count, first = len(actions), self.added
-        for name, column in zip(Transitions._fields, self.columns, strict=True):
+        for name, column in zip(Transitions._fields, arrays_of(self.columns), strict=True):
             check_shape(name, getattr(rows, name), (count, *column.shape[1:]))
         self.place(first, rows)
         self.added = first + count
@@ -98,7 +99,7 @@ class TransitionStore:
     def place(self, first: int, rows: Transitions) -> None:
         """Write rows under the numbers from `first` on, without counting them as added."""
         for part, slots in self.spans(first, len(rows.actions)):
-            for column, new in zip(self.columns, rows, strict=True):
+            for column, new in zip(arrays_of(self.columns), arrays_of(rows), strict=True):
                 column[slots] = new[part]
 
     def spans(self, first: int, count: int) -> Iterator[tuple[slice, slice]]:

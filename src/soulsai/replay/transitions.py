@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,11 @@ class Transitions(NamedTuple):
     discounts: Float32s
     next_observations: Float32s
     next_masks: Flags
+
+
+def arrays_of(rows: Transitions) -> tuple[npt.NDArray[Any], ...]:
+    """The columns one after the other, whatever their types."""
+    return cast("tuple[npt.NDArray[Any], ...]", rows)
 
 
 def record_of(observation_size: int, num_actions: int) -> np.dtype[Any]:
