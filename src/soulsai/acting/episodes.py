@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from soulsai.acting.ended import Ended
 from soulsgym.envs.encoded import State, Step
 
 WINDOW = 200
@@ -37,13 +38,58 @@ class Recent:
         return min(int(self.count[0]), WINDOW)
 
 
+class Follower(Protocol):
+    """Takes in what actors play."""
+
+    def add(self, step: Step) -> None:
+        """Take in a step."""
+
+
+class Running:
+    """Sums up `n` running episodes."""
+
+    def __init__(self, n: int, terms: int) -> None:
+        self.terms = np.zeros((n, terms))
+        self.lengths = np.zeros(n, np.int64)
+
+    def add(self, step: Step) -> Ended | None:
+        """Take in a step; those that ended with it."""
+        self.terms += step.terms
+        self.lengths += step.steps
+        if not step.ended.any():
+            return None
+        which = np.flatnonzero(step.ended)
+        ended = Ended(
+            self.terms[which], self.lengths[which], step.standard[which], step.won[which], step.truncated[which]
+        )
+        self.terms[which] = 0.0
+        self.lengths[which] = 0
+        return ended
+
+
+class Collected:
+    """Follows `n` episodes and keeps those that ended until they are taken."""
+
+    def __init__(self, n: int, terms: int) -> None:
+        self._running, self._terms, self._ended = Running(n, terms), terms, list[Ended]()
+
+    def add(self, step: Step) -> None:
+        """Take in a step."""
+        if (ended := self._running.add(step)) is not None:
+            self._ended.append(ended)
+
+    def take(self) -> Ended:
+        """Those that ended since the last time."""
+        ended, self._ended = Ended.joined(self._ended, self._terms), []
+        return ended
+
+
 class Episodes:
     """Follows `n` episodes at once. Wins are counted among fights that began in the standard way."""
 
     def __init__(self, n: int, term_names: tuple[str, ...], *, fights: bool) -> None:
         self.term_names, self.fights = term_names, fights
-        self._terms = np.zeros((n, len(term_names)))
-        self._lengths = np.zeros(n, np.int64)
+        self._running = Running(n, len(term_names))
         self._recent = {"terms": Recent(len(term_names)), "length": Recent(), "won": Recent(), "timed_out": Recent()}
         self._totals = np.zeros(3, np.int64)  # episodes, wins, time-outs
 
@@ -60,10 +106,20 @@ class Episodes:
 
     def add(self, step: Step) -> None:
         """Take in a step."""
-        self._terms += step.terms
-        self._lengths += step.steps
-        if step.ended.any():
-            self._end(step, np.flatnonzero(step.ended))
+        if (ended := self._running.add(step)) is not None:
+            self.record(ended)
+
+    def record(self, ended: Ended) -> None:
+        """Take in episodes that someone else has followed."""
+        self._recent["terms"].add(ended.terms[-WINDOW:])
+        self._recent["length"].add(ended.lengths[-WINDOW:, None].astype(np.float64))
+        self._totals[0] += len(ended.lengths)
+        if self.fights:
+            won, timed_out = ended.won[ended.standard], ended.timed_out[ended.standard]
+            self._recent["won"].add(won[-WINDOW:, None].astype(np.float64))
+            self._recent["timed_out"].add(timed_out[-WINDOW:, None].astype(np.float64))
+            self._totals[1] += int(won.sum())
+            self._totals[2] += int(timed_out.sum())
 
     def metrics(self) -> dict[str, float]:
         """Averages over the last episodes, by metric name; nothing before the first has ended."""
@@ -81,33 +137,24 @@ class Episodes:
 
     def state(self) -> State:
         """Everything counted so far."""
-        state: State = {"terms": self._terms.copy(), "lengths": self._lengths.copy(), "totals": self._totals.copy()}
+        running = self._running
+        state: State = {
+            "terms": running.terms.copy(),
+            "lengths": running.lengths.copy(),
+            "totals": self._totals.copy(),
+        }
         for name, recent in self._recent.items():
             state |= {f"{name}.values": recent.values.copy(), f"{name}.count": recent.count.copy()}
         return state
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on counting from a state."""
-        self._terms[:], self._lengths[:], self._totals[:] = state["terms"], state["lengths"], state["totals"]
+        self._running.terms[:], self._running.lengths[:] = state["terms"], state["lengths"]
+        self._totals[:] = state["totals"]
         for name, recent in self._recent.items():
             recent.values[:], recent.count[:] = state[f"{name}.values"], state[f"{name}.count"]
 
     def forget_running(self) -> None:
         """The running episodes begin anew, uncounted."""
-        self._terms[:] = 0.0
-        self._lengths[:] = 0
-
-    def _end(self, step: Step, which: npt.NDArray[np.intp]) -> None:
-        self._recent["terms"].add(self._terms[which][-WINDOW:])
-        self._recent["length"].add(self._lengths[which][-WINDOW:, None].astype(np.float64))
-        self._totals[0] += len(which)
-        if self.fights:
-            standard = which[step.standard[which]]
-            won = step.won[standard]
-            timed_out = step.truncated[standard]
-            self._recent["won"].add(won[-WINDOW:, None].astype(np.float64))
-            self._recent["timed_out"].add(timed_out[-WINDOW:, None].astype(np.float64))
-            self._totals[1] += int(won.sum())
-            self._totals[2] += int(timed_out.sum())
-        self._terms[which] = 0.0
-        self._lengths[which] = 0
+        self._running.terms[:] = 0.0
+        self._running.lengths[:] = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from soulsai.config.schema import QConfig
 from soulsai.ops.schedules import linear, spread_epsilons
 
 
@@ -16,6 +17,14 @@ def epsilons(
         return np.ones(n)
     epsilon = linear(start, end, min(1.0, step / steps))
     return np.asarray(spread_epsilons(epsilon, n, spread)) if spread else np.full(n, epsilon)
+
+
+def scheduled_epsilons(q: QConfig, step: int, n: int) -> npt.NDArray[np.float64]:
+    """The shares that a config asks for."""
+    warmup = q.warmup_steps if q.random_warmup else 0
+    return epsilons(
+        step, n, start=q.epsilon, end=q.final_epsilon, steps=q.epsilon_steps, spread=q.spread, warmup=warmup
+    )
 
 
 def explored(

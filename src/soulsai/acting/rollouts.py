@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from soulsai.acting.episodes import Episodes
+from soulsai.acting.episodes import Follower
 from soulsai.acting.world import World
 from soulsai.networks import ActorCritic
 from soulsai.ops.masked import categorical_log_prob, gumbel_sample, masked_logits
@@ -60,7 +60,7 @@ class RolloutActor:
         gamma: float,
         masks: bool,
         generator: torch.Generator,
-        episodes: Episodes,
+        episodes: Follower,
         clock: LoopClock,
     ) -> None:
         self.world, self.network = world, network

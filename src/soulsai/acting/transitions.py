@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from soulsai.acting.episodes import Episodes
+from soulsai.acting.episodes import Follower
 from soulsai.acting.explorer import explored
 from soulsai.acting.world import World
-from soulsai.replay import NStepAccumulator, Transitions
+from soulsai.replay import Transitions
+from soulsai.replay.transitions import Flags, Float32s, Int64s
 
 Values = Callable[[torch.Tensor], torch.Tensor]
 """From observations to the value of every action."""
+
+
+class Accumulator(Protocol):
+    """Sums up steps to transitions."""
+
+    def push(
+        self,
+        observations: Float32s,
+        actions: Int64s,
+        rewards: Float32s,
+        steps: npt.NDArray[np.int32],
+        terminated: Flags,
+        truncated: Flags,
+        final_or_next_observations: Float32s,
+        final_or_next_masks: Flags,
+    ) -> Transitions:
+        """Take in one step of every environment; gives the rows that are ready."""
 
 
 class TransitionActor:
@@ -24,11 +43,11 @@ class TransitionActor:
         self,
         world: World,
         values: Values,
-        accumulator: NStepAccumulator,
+        accumulator: Accumulator,
         *,
         masks: bool,
         generator: np.random.Generator,
-        episodes: Episodes,
+        episodes: Follower,
         device: torch.device,
     ) -> None:
         self.world, self.accumulator = world, accumulator

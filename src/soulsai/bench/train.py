@@ -36,11 +36,14 @@ class Figure:
     unit: str
     target: float | None = None
     at_least: bool = False  # the measurement ended before the true value was known
+    at_most: bool = False  # smaller is better
 
     @property
     def ok(self) -> bool | None:
         """Is the target reached? None without one."""
-        return None if self.target is None else self.value >= self.target
+        if self.target is None:
+            return None
+        return self.value <= self.target if self.at_most else self.value >= self.target
 
 
 @dataclass(frozen=True)
