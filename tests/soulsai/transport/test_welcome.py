@@ -1,0 +1,109 @@
+"""The welcome: both sides are of the same make, or the user is told which one to update and how."""
+
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from soulsai.errors import TransportError
+from soulsai.transport.frames import Kind, encode
+from soulsai.transport.welcome import Welcome, pack_welcome, refuse_mismatch, unpack_welcome
+
+WELCOME = Welcome("run-1", 'algorithm = "q"\n# ä\n', "0.3.0", "sha256:12ab")
+
+
+def with_protocol(number):
+    return b"SOUL" + struct.pack("<H", number) + b"in a layout that this side does not know"
+
+
+def a_frame(notes=None, arrays=None, kind=Kind.WELCOME):
+    notes = {"package": "0.3.0", "environment": "abc"} if notes is None else notes
+    arrays = {"config": np.frombuffer(b"a = 1", np.uint8)} if arrays is None else arrays
+    return encode(kind, run="r", notes=notes, arrays=arrays)
+
+
+def refusal(package, environment="e", theirs="0.3.0"):
+    with pytest.raises(TransportError) as caught:
+        refuse_mismatch(Welcome("r", "", theirs, "e"), package=package, environment=environment)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("config", ["", "a = 1\n", "# ä\n" * 5000])
+def test_what_the_learner_says_arrives(config):
+    welcome = replace(WELCOME, config_toml=config)
+    assert unpack_welcome(pack_welcome(welcome)) == welcome
+
+
+def test_another_protocol_names_the_side_to_update():
+    with pytest.raises(TransportError, match="protocol 2 and this machine protocol 1: update soulsgym on this machine"):
+        unpack_welcome(with_protocol(2))
+    with pytest.raises(TransportError, match="update soulsgym on the learner's machine: pip install --upgrade"):
+        unpack_welcome(with_protocol(0))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"nonsense",
+        pack_welcome(WELCOME)[:-1],
+        a_frame(kind=Kind.POLICY),
+        a_frame(notes={}),
+        a_frame(notes={"package": "0.3.0"}),
+        a_frame(notes={"package": "0.3.0", "environment": "a", "more": 1}),
+        a_frame(notes={"package": 3, "environment": "a"}),
+        a_frame(notes={"package": "", "environment": "a"}),
+        a_frame(notes={"package": "1; rm -rf /", "environment": "a"}),
+        a_frame(notes={"package": "0.3.0\n", "environment": "a"}),
+        a_frame(notes={"package": "0.3.0", "environment": "\x1b[2J"}),
+        a_frame(notes={"package": "0.3.0", "environment": "a" * 201}),
+        a_frame(arrays={}),
+        a_frame(arrays={"config": np.zeros((2, 2), np.uint8)}),
+        a_frame(arrays={"config": np.zeros(2)}),
+        a_frame(arrays={"config": np.zeros(2, np.uint8), "more": np.zeros(2, np.uint8)}),
+        a_frame(arrays={"config": np.full(2, 0xFF, np.uint8)}),
+        a_frame(arrays={"config": np.zeros((1 << 20) + 1, np.uint8)}),
+    ],
+)
+def test_what_is_no_welcome(data):
+    with pytest.raises(TransportError, match=r"cannot be read \((malformed|invalid): .*\); start the learner again"):
+        unpack_welcome(data)
+
+
+def test_the_same_on_both_sides():
+    refuse_mismatch(WELCOME, package="0.3.0", environment="sha256:12ab")
+
+
+@pytest.mark.parametrize("older", ["0.2.9", "0.2", "0.3.0rc1", "0.3.0.dev5", "0.0.99"])
+def test_this_machine_is_older(older):
+    text = refusal(older)
+    assert text == (
+        f"the learner has soulsgym 0.3.0 and this machine {older}, which do not mix; "
+        "update this machine: pip install soulsgym==0.3.0"
+    )
+
+
+@pytest.mark.parametrize("newer", ["0.3.1", "0.10.0", "1.0rc1", "1.0", "0.3.0.1"])
+def test_the_learner_is_older(newer):
+    assert refusal(newer).endswith(f"update the learner's machine: pip install soulsgym=={newer}")
+
+
+@pytest.mark.parametrize("other", ["0.3", "0.3.0+mine"])
+def test_neither_is_older(other):
+    assert refusal(other).endswith("install the learner's on this machine: pip install soulsgym==0.3.0")
+
+
+def test_versions_before_a_release_have_an_order():
+    assert "update this machine" in refusal("0.3.0a1", theirs="0.3.0rc1")
+    assert "update the learner's machine" in refusal("0.3.0rc2", theirs="0.3.0rc1")
+
+
+def test_other_fight_data():
+    text = refusal("0.3.0", environment="mine")
+    assert "the files of the fight data differ: environment mine here, e at the learner" in text
+    assert "pip install --force-reinstall soulsgym==0.3.0" in text
+
+
+def test_the_package_is_judged_before_the_environment():
+    assert "update this machine" in refusal("0.2.0", environment="mine")
