@@ -97,3 +97,77 @@ def make_run(tmp_path, random_networks):
         return run
 
     return make
+
+
+class MemoryLink:
+    """Both ends of a transport in one process: nothing waits, everything is remembered."""
+
+    run, worker, is_near = "run", "w.1.abcdef", True
+
+    def __init__(self):
+        self.parcels, self.stored, self.dropped, self.repeated = [], [], [], []
+        self.policies, self.reports, self.described, self.asked = [], [], [], []
+        self.is_open, self.stopping, self.taken = True, False, 0
+        self.stop_after = None  # parcels
+
+    def send(self, parcel):
+        self.parcels.append(parcel)
+        self.stopping = self.stopping or len(self.parcels) == self.stop_after
+        return not self.stopping
+
+    def newest(self):
+        if len(self.policies) == self.taken:
+            return None
+        self.taken = len(self.policies)
+        return self.policies[-1][1]
+
+    def report(self, progress):
+        self.reports.append(progress)
+
+    def deliver(self, parcels=None):
+        """Parcels as deliveries: those sent last, or others."""
+        import time
+
+        from soulsai.transport.links import Delivery
+
+        chosen, self.parcels = (self.parcels, []) if parcels is None else (parcels, self.parcels)
+        return [Delivery(parcel, number, time.time()) for number, parcel in enumerate(chosen)]
+
+    def receive(self, limit_s):
+        return self.deliver()
+
+    def settle(self, stored, dropped=(), repeated=()):
+        self.stored += stored
+        self.dropped += dropped
+        self.repeated += repeated
+
+    def publish(self, version, frame):
+        self.policies.append((version, frame))
+
+    def gate(self, *, is_open):
+        self.is_open = is_open
+
+    def describe(self, values):
+        self.described.append(values)
+
+    def commands(self):
+        asked, self.asked = self.asked, []
+        return asked
+
+    def accounts(self):
+        from soulsai.transport.links import Account
+
+        rows = sum(delivery.parcel.rows for delivery in self.stored)
+        return [Account(self.worker, rows, rows, {})]
+
+    def workers(self):
+        return 1
+
+    def close(self, patience_s=0.0):
+        pass
+
+
+@pytest.fixture
+def memory_link():
+    """A transport without a process boundary."""
+    return MemoryLink()

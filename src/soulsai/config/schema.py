@@ -180,6 +180,25 @@ class QConfig:
 
 
 @dataclass(frozen=True)
+class FleetConfig:
+    """Workers on many machines, or in several processes; used by souls serve, souls join and souls train --workers."""
+
+    number: int = setting(0, "fights (or environments) each worker plays side by side; 0: as many as the run's own",
+                          low=0, high=65_536)  # fmt: skip
+    chunk_rows: int = setting(512, "Q-learning: transitions in a chunk, at most", low=1, high=16_384)
+    chunk_s: float = setting(1.0, "Q-learning: seconds after which a chunk is sent that is not full", low=0.01)
+    max_lag: int = setting(4, "PPO: versions a rollout may be old; older ones are discarded and counted", low=0)
+    publish_every_s: float = setting(0.5, "Q-learning: seconds between versions of the policy, at least", low=0.0)
+    max_chunks: int = setting(4096, "chunks of one name in Redis; beyond them simulated workers wait, games drop some",
+                              low=2)  # fmt: skip
+    buffer_mb: float = setting(64.0, "unsent experience a worker keeps while Redis cannot be reached", low=1.0)
+    memory_mb: int = setting(1024, "memory of the learner's own Redis, at most", low=64)
+    beat_s: float = setting(2.0, "seconds between heartbeats of a worker", low=0.1)
+    silent_after_s: float = setting(10.0, "seconds without a heartbeat after which a worker counts as silent", low=0.2)
+    hang_s: float = setting(60.0, "seconds without a step after which a worker is restarted", low=1.0)
+
+
+@dataclass(frozen=True)
 class Config:
     """Everything that decides a run."""
 
@@ -196,3 +215,4 @@ class Config:
     ppo: PPOConfig = field(default_factory=PPOConfig)
     q: QConfig = field(default_factory=QConfig)
     replay: ReplayConfig = field(default_factory=ReplayConfig)
+    fleet: FleetConfig = field(default_factory=FleetConfig)

@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from soulsai.acting.policy import NetworkPolicy
@@ -14,13 +14,16 @@ from soulsai.checkpoints.store import CheckpointStore
 from soulsai.config.schema import Config
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.evaluation.report import write_report
+from soulsai.learning.fleet_loops import Place
 from soulsai.learning.judging import evaluate_policy, gym_returns
 from soulsai.learning.preflight import preflight
 from soulsai.learning.training import Training, View, final_policy
-from soulsai.learning.wiring import build_world
+from soulsai.learning.wiring import build_fleet_loop, build_world, smallest
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
 from soulsai.telemetry.logfile import attach, detach
+from soulsai.transport.frames import keep_freed_memory
+from soulsai.transport.links import LearnerLink
 
 log = logging.getLogger(__name__)
 
@@ -37,19 +40,33 @@ class Outcome:
     mean_return: float | None = None
 
 
+@dataclass(frozen=True)
+class Fleet:
+    """The link to workers, and which run they play for."""
+
+    link: LearnerLink
+    place: Place
+
+
 def compile_parts(config: Config) -> None:
     """Let everything compiled be compiled, or read from the cache, before the clock of training starts."""
-    small = replace(config, fight=replace(config.fight, number=max(2, len(config.fight.variants))))
-    world = build_world(small)
+    world = build_world(smallest(config))
     world.reset(0)
     world.step(world.masks.argmax(axis=1))
     world.close()
 
 
 def run_session(
-    run: Run, config: Config, *, resume: bool, view: View, stop: Callable[[], bool], check: bool = True
+    run: Run,
+    config: Config,
+    *,
+    resume: bool,
+    view: View,
+    stop: Callable[[], bool],
+    check: bool = True,
+    fleet: Fleet | None = None,
 ) -> Outcome:
-    """Train in the folder of `run` to the end, or until `stop` says so."""
+    """Train in the folder of `run` to the end, or until `stop` says so; with a fleet, from what its workers play."""
     view = Logged(view)
     with run.lock(), _logging(run):
         training: Training | None = None
@@ -59,7 +76,10 @@ def run_session(
                 compile_parts(config)
             if check and not (resume and CheckpointStore(run.checkpoints).numbers()):
                 preflight(config, view.say)
-            training = Training(run, config, view=view, stop=stop)
+            if fleet:
+                keep_freed_memory()
+            loop = build_fleet_loop(config, fleet.link, fleet.place, view.say) if fleet else None
+            training = Training(run, config, view=view, stop=stop, loop=loop)
             training.resume() if resume else training.begin()
             if not training.go():
                 training.close("stopped")

@@ -14,7 +14,8 @@ from soulsai.checkpoints.store import Checkpoint, CheckpointStore
 from soulsai.config.schema import Config
 from soulsai.errors import RunError
 from soulsai.learning.judging import Judgement, judge
-from soulsai.learning.loops import Loop, QLoop
+from soulsai.learning.loops import Loop
+from soulsai.learning.students import QStudent
 from soulsai.learning.wiring import build_loop, build_world, threads_of
 from soulsai.replay import ReplaySegments, SegmentInfo
 from soulsai.replay.segments import alive
@@ -64,10 +65,12 @@ class Memory:
 class Training:
     """A run being trained. `stop` is asked after every iteration whether to end here."""
 
-    def __init__(self, run: Run, config: Config, *, view: View, stop: Callable[[], bool]) -> None:
+    def __init__(
+        self, run: Run, config: Config, *, view: View, stop: Callable[[], bool], loop: Loop | None = None
+    ) -> None:
         self.run, self.config, self._view, self._stop = run, config, view, stop
         torch.set_num_threads(threads_of(config))
-        self.loop: Loop = build_loop(config, build_world(config))
+        self.loop = loop or build_loop(config, build_world(config))
         self.memory = Memory()
         self._checkpoints = CheckpointStore(run.checkpoints, config.run.keep_checkpoints)
         self._segments = ReplaySegments(run.replay)
@@ -121,11 +124,16 @@ class Training:
         loop.clock.take()
         while not (done := self._is_done()) and not self._stop():
             self._metrics |= loop.iterate()
+            requests = loop.requests()
+            if "stop" in requests:
+                self._view.say("stopping and saving, as the operator asked")
+                break
             if self._judging_due():
                 self._judge()
             if time.perf_counter() - self._logged_s >= run.log_every_s and loop.counters.steps > self._logged_steps:
                 self._log()
-            if time.perf_counter() - self._saved_s >= run.checkpoint_every_s:
+            due = time.perf_counter() - self._saved_s >= run.checkpoint_every_s
+            if due or loop.saving_is_due or "save" in requests:
                 self.save()
         if loop.counters.steps > self._logged_steps:
             self._log()
@@ -140,7 +148,7 @@ class Training:
             parts: dict[str, Any] = dict(loop.parts())
             if memory.best:
                 parts["best"] = memory.best
-            if isinstance(loop, QLoop):
+            if isinstance(loop, QStudent):
                 self._save_replay(loop)
             state = {
                 "counters": asdict(loop.counters),
@@ -151,9 +159,11 @@ class Training:
                 "reached": memory.reached,
                 "segments": memory.segments,
                 "metrics_position": self._sinks.position() if self._sinks else None,
+                "loop": loop.notes(),
             }
             self._checkpoints.save(loop.counters.steps, parts, state)
             self._segments.prune(self._needed_segments())
+            loop.saved()
         self._saved_s = time.perf_counter()
         self._status("running")
 
@@ -161,7 +171,7 @@ class Training:
         """Release everything; `state` is how the run stands: finished, stopped or failed."""
         if self._sinks:
             self._sinks.close()
-        self.loop.world.close()
+        self.loop.close()
         self._status(state)
 
     def networks(self) -> dict[str, torch.Tensor]:
@@ -179,6 +189,7 @@ class Training:
 
     def _judge(self) -> None:
         memory, run = self.memory, self.config.run
+        self.loop.pause()
         with self.loop.clock.phase("evaluate"):
             judgement = judge(self.config, self.loop.policy(), run.evaluation_fights)
         memory.judgement, memory.judged_at = judgement, self.loop.counters.steps
@@ -229,7 +240,7 @@ class Training:
         self.memory.elapsed_s += now_s - self._begun_s
         self._begun_s = now_s
 
-    def _save_replay(self, loop: QLoop) -> None:
+    def _save_replay(self, loop: QStudent) -> None:
         memory = self.memory
         since = max((info["first"] + info["rows"] for info in memory.segments), default=0)
         written = self._segments.save(loop.store, since)
@@ -256,7 +267,7 @@ class Training:
                 if saved is None:
                     return None
                 tried.add(saved.number)
-                if isinstance(self.loop, QLoop):
+                if isinstance(self.loop, QStudent):
                     self._segments.load(self.loop.store, saved.state["segments"])
                 return saved
             except RunError as error:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import resources
 
 import torch
 
+from soulsai.acting.episodes import Episodes
 from soulsai.acting.fighter import PolicyFighter
 from soulsai.acting.gym_world import GymWorld
 from soulsai.acting.policy import NetworkPolicy, Policy
+from soulsai.acting.worker import Worker
 from soulsai.acting.world import World
 from soulsai.config.schema import Config
 from soulsai.errors import ConfigError
+from soulsai.learning.fleet_loops import FleetPPOLoop, FleetQLoop, Hub, Place
 from soulsai.learning.loops import Loop, PPOLoop, QLoop
 from soulsai.networks import ActorCritic, QNetwork
+from soulsai.transport.experience import Layout
+from soulsai.transport.links import LearnerLink, WorkerLink
 from soulsgym.envs.encoded import EncodedFights, FightParts, SideBySide
 from soulsgym.movesets import Moveset, load_moveset
 from soulsgym.parts.actions import ActionSet, make_actions
@@ -52,10 +61,66 @@ def build_world(config: Config) -> World:
     return groups[0] if len(groups) == 1 else SideBySide(groups)
 
 
-def build_loop(config: Config, world: World) -> Loop:
+def build_loop(config: Config, world: World) -> PPOLoop | QLoop:
     """The loop of the algorithm."""
     device = device_of(config)
     return PPOLoop(config, world, device) if config.algorithm == "ppo" else QLoop(config, world, device)
+
+
+def build_fleet_loop(config: Config, link: LearnerLink, place: Place, say: Callable[[str], None]) -> Loop:
+    """The loop of a learner whose workers are at the other end of the link."""
+    device = device_of(config)
+    world = build_world(smallest(config))
+    layout = Layout(
+        observation_size=world.observation_size,
+        num_actions=world.num_actions,
+        terms=len(world.term_names),
+        rollout=config.ppo.rollout if config.algorithm == "ppo" else 0,
+    )
+    episodes = Episodes(0, world.term_names, fights=config.world == "fight")
+    world.close()
+    hub = Hub(config, layout, link, place, say)
+    kind = FleetPPOLoop if config.algorithm == "ppo" else FleetQLoop
+    return kind(config, layout, device, hub, episodes)
+
+
+def build_worker(
+    config: Config, link: WorkerLink, *, pace: float = 0.0, touch: Callable[[], None] = lambda: None
+) -> Worker:
+    """A worker in the simulator, or in a Gymnasium environment; `pace` is steps a second, 0 as fast as it can."""
+    own = replace(config, run=replace(config.run, threads=1))
+    if number := config.fleet.number:
+        fight = replace(config.fight, number=max(number, len(config.fight.variants)))
+        own = replace(own, fight=fight, gym=replace(config.gym, number=number))
+    world = build_world(smallest(config))
+    networks = build_networks(config, world.observation_size, world.num_actions)
+    world.close()
+    return Worker(config, link, make_world=lambda: build_world(own), networks=networks, pace=pace, touch=touch)
+
+
+def smallest(config: Config) -> Config:
+    """The same with as few fights as can be, to look at what they are like."""
+    fight = replace(config.fight, number=max(2, len(config.fight.variants)))
+    return replace(config, fight=fight, gym=replace(config.gym, number=1))
+
+
+def environment_version(config: Config) -> str:
+    """A digest of what decides how fights, or Gymnasium episodes, go and look: equal ones are the same to a network."""
+    digest = hashlib.sha256()
+    if config.world == "gym":
+        world = build_world(smallest(config))
+        digest.update(f"{config.gym.id} {world.observation_size} {world.num_actions}".encode())
+        world.close()
+        return digest.hexdigest()[:16]
+    folder = resources.files("soulsgym") / "data"
+    with resources.as_file(folder) as data:
+        for file in sorted(data.rglob("*.toml")):
+            digest.update(file.relative_to(data).as_posix().encode())
+            digest.update(file.read_bytes().replace(b"\r\n", b"\n"))
+    world = build_world(smallest(config))
+    digest.update(f"{world.observation_size} {world.num_actions} {world.term_names}".encode())
+    world.close()
+    return digest.hexdigest()[:16]
 
 
 def build_networks(config: Config, observation_size: int, num_actions: int) -> dict[str, ActorCritic | QNetwork]:

@@ -96,6 +96,29 @@ class TransitionStore:
         self.added = first + count
         return np.arange(first, first + count) % self.capacity
 
+    def add_pooled(
+        self,
+        pool: Float32s,
+        first: npt.NDArray[np.integer[Any]],
+        following: npt.NDArray[np.integer[Any]],
+        actions: Int64s,
+        rewards: Float32s,
+        discounts: Float32s,
+        next_masks: Flags,
+    ) -> Int64s:
+        """The same with observations that are rows of a pool, which `first` and `following` point at."""
+        count, begin = len(actions), self.added
+        check_shape("pool", pool, (len(pool), self.layout[0]))
+        plain = ((self.actions, actions), (self.rewards, rewards), (self.discounts, discounts))
+        for part, slots in self.spans(begin, count):
+            # Straight to their places; without the mode they would be gathered somewhere else before.
+            np.take(pool, first[part], axis=0, out=self.observations[slots], mode="clip")
+            np.take(pool, following[part], axis=0, out=self.next_observations[slots], mode="clip")
+            for column, new in (*plain, (self.next_masks, next_masks)):
+                column[slots] = new[part]
+        self.added = begin + count
+        return np.arange(begin, begin + count) % self.capacity
+
     def place(self, first: int, rows: Transitions) -> None:
         """Write rows under the numbers from `first` on, without counting them as added."""
         for part, slots in self.spans(first, len(rows.actions)):

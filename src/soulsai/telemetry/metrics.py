@@ -58,6 +58,21 @@ _DECLARED = (
     Metric("updates_per_s", "1/s", "gradient steps a second since the last row"),
     Metric("game_hours", "h", "game time played in training, all fights together", "counter"),
     Metric("replay/size", "transitions", "transitions in the replay"),
+    Metric("fleet/workers", "workers", "workers whose heart beats"),
+    Metric("fleet/version", "versions", "policies published", "counter"),
+    Metric("fleet/lag", "versions", "mean age of the policy that chunks used since the last look were played with"),
+    Metric("fleet/age_s", "s", "mean time between sending and receiving of the chunks that came since the last look"),
+    Metric("fleet/oldest_s", "s", "the longest of these times"),
+    Metric("fleet/sent", "rows", "transitions, or decisions of rollouts, that workers have sent", "counter"),
+    Metric("fleet/stored", "rows", "of them, those that a checkpoint holds or an update has used", "counter"),
+    Metric("fleet/in_flight", "rows", "of them, those that are on their way, or stored but in no checkpoint yet"),
+    Metric("fleet/dropped/<reason>", "rows", "of them, those that were dropped, by reason", "counter"),
+    Metric(
+        "fleet/updates_skipped",
+        "updates",
+        "Q-learning: gradient steps left out as more came than could be learned from",
+        "counter",
+    ),
     Metric("time/<phase>", "share", "of the loop's time since the last row that went into this phase"),
 )
 

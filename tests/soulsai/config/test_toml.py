@@ -96,7 +96,7 @@ def test_every_key_is_written_in_the_order_of_the_schema():
     text = config_to_toml(Config())
     assert text.startswith('world = "fight"\nalgorithm = "ppo"\n\n[run]\nseed = 0\nsteps = 20000000\ndevice = "auto"\n')
     assert '[gym]\nid = "CartPole-v1"\nkwargs = {}\nnumber = 8\n\n[network]\nhidden = [128, 128]\n' in text
-    assert text.endswith("beta = 0.4\nfinal_beta = 1.0\n")
+    assert text.endswith("silent_after_s = 10.0\nhang_s = 60.0\n")
 
 
 def test_tables_are_written_by_alphabet_so_that_equal_configs_give_equal_texts():

@@ -10,6 +10,8 @@ win_rate/training win_rate/evaluation win_rate/evaluation_low win_rate/evaluatio
 return/training return/evaluation episode/length episode/time_s episodes wins time_outs reward/dealt loss/policy
 loss/value loss/q policy/entropy policy/kl policy/clip_fraction value/explained_variance q/mean epsilon
 beta gradient/norm learning_rate updates steps_per_s updates_per_s game_hours replay/size time/act
+fleet/workers fleet/version fleet/lag fleet/age_s fleet/oldest_s fleet/sent fleet/stored fleet/in_flight
+fleet/dropped/stale fleet/updates_skipped
 """
 
 
@@ -37,6 +39,7 @@ def test_near_names_are_suggested():
 def test_counters_only_grow():
     assert {each.name for each in METRICS.values() if each.kind == "counter"} == {
         "episodes", "wins", "time_outs", "updates", "game_hours",
+        "fleet/version", "fleet/sent", "fleet/stored", "fleet/dropped/<reason>", "fleet/updates_skipped",
     }  # fmt: skip
 
 

@@ -1,0 +1,169 @@
+"""A worker plays, sends, takes new policies, and outlives its environment."""
+
+import logging
+import time
+
+import numpy as np
+import pytest
+
+from soulsai.acting.worker import FAILURES_IN_A_ROW, PacedWorld, Worker, WorldFailed
+from soulsai.config import load_preset, with_settings
+from soulsai.learning.wiring import build_networks, build_worker, build_world
+from soulsai.transport.experience import Layout, unpack
+from soulsai.transport.frames import Kind
+from soulsai.transport.policies import Policy, pack_policy
+
+Q = with_settings(load_preset("cartpole-dqn"), ["fleet.chunk_rows=64", "q.warmup_steps=0", "q.n_step=3"])
+PPO = with_settings(load_preset("cartpole-ppo"), ["ppo.rollout=8", "gym.number=4", "ppo.minibatch=32"])
+LAYOUTS = {"q": Layout(4, 2, 1, 0), "ppo": Layout(4, 2, 1, 8)}
+
+
+def policy_of(config, version=7, run="run"):
+    networks = build_networks(config, 4, 2)
+    tensors = {f"{name}.{key}": value for name, net in networks.items() for key, value in net.state_dict().items()}
+    return version, pack_policy(Policy(version, 100, tensors), run=run)
+
+
+def opened(parcel, config):
+    kind = Kind.ROLLOUT if config.algorithm == "ppo" else Kind.TRANSITIONS
+    return unpack(parcel.frame, LAYOUTS[config.algorithm], run="run", kind=kind)
+
+
+@pytest.mark.parametrize("config", [Q, PPO], ids=["q", "ppo"])
+def test_sends_chunks_that_can_be_learned_from(config, memory_link):
+    memory_link.policies.append(policy_of(config))
+    memory_link.stop_after = 1 if config is PPO else 5
+    build_worker(config, memory_link).run()
+    for number, parcel in enumerate(memory_link.parcels, 1):
+        header, chunk = opened(parcel, config)
+        assert (header.sequence, header.policy, header.rows) == (number, 7, parcel.rows)
+        assert (parcel.sequence, parcel.worker) == (number, "w.1.abcdef")
+        assert chunk.rows == parcel.rows >= (32 if config is PPO else 64)
+        assert chunk.steps > 0
+
+
+def test_waits_for_the_first_policy(memory_link):
+    began_s = time.monotonic()
+    touched = []
+
+    def touch():
+        touched.append(0)
+        memory_link.stopping = time.monotonic() - began_s > 0.1
+
+    build_worker(Q, memory_link, touch=touch).run()
+    assert memory_link.parcels == []
+    assert len(touched) > 1
+    assert {report.state for report in memory_link.reports} <= {"starting"}
+
+
+def test_takes_a_new_policy_and_passes_over_a_bad_one(memory_link, caplog):
+    memory_link.policies.append(policy_of(Q))
+    send = memory_link.send
+
+    def send_and_publish(parcel):
+        number = len(memory_link.parcels)
+        if number == 1:
+            memory_link.policies.append((8, b"SOULnonsense"))
+        elif number == 2:
+            memory_link.policies.append(policy_of(Q, 9, run="another"))
+        elif number == 3:
+            memory_link.policies.append(policy_of(Q, 10))
+        return send(parcel)
+
+    memory_link.send, memory_link.stop_after = send_and_publish, 6
+    with caplog.at_level(logging.WARNING):
+        build_worker(Q, memory_link).run()
+    versions = [opened(parcel, Q)[0].policy for parcel in memory_link.parcels]
+    assert versions == [7, 7, 7, 7, 10, 10]
+    assert caplog.text.count("passed over") == 2
+
+
+class Failing:
+    """A world that raises after some steps."""
+
+    def __init__(self, world, good):
+        self._world, self._good = world, good
+        for name in ("number", "observation_size", "num_actions", "term_names", "observations", "masks", "reset"):
+            setattr(self, name, getattr(world, name))
+
+    def step(self, actions):
+        self._good -= 1
+        if self._good < 0:
+            raise OSError("the game is gone")
+        return self._world.step(actions)
+
+    def close(self):
+        raise RuntimeError("cannot be closed either")
+
+
+def failing_worker(link, lives):
+    worlds = iter(lives)
+    return Worker(Q, link, make_world=lambda: Failing(build_world(Q), next(worlds)), networks=build_networks(Q, 4, 2))
+
+
+def test_a_failed_environment_is_made_anew(memory_link):
+    memory_link.policies.append(policy_of(Q))
+    memory_link.stop_after = 3
+    failing_worker(memory_link, [100, 10, 10_000]).run()
+    assert len(memory_link.parcels) == 3
+    assert [parcel.sequence for parcel in memory_link.parcels] == [1, 2, 3]
+    assert memory_link.reports[-1].restarts == 2
+
+
+def test_gives_up_when_nothing_but_failures_come(memory_link):
+    memory_link.policies.append(policy_of(Q))
+    with pytest.raises(WorldFailed, match="the game is gone"):
+        failing_worker(memory_link, [5] * FAILURES_IN_A_ROW).run()
+    assert memory_link.parcels == []
+
+
+def test_an_environment_that_cannot_be_made_is_a_failure_too(memory_link):
+    worker = Worker(Q, memory_link, make_world=lambda: 1 / 0, networks=build_networks(Q, 4, 2))
+    with pytest.raises(WorldFailed, match="ZeroDivisionError"):
+        worker.run()
+
+
+def test_own_errors_are_not_taken_for_those_of_the_environment(memory_link):
+    memory_link.policies.append(policy_of(Q))
+
+    def send(parcel):
+        raise OSError("the disk of the worker")
+
+    memory_link.send = send
+    with pytest.raises(OSError, match="the disk"):
+        build_worker(Q, memory_link).run()
+
+
+def test_plays_in_real_time_if_asked_to():
+    world = PacedWorld(build_world(Q), lambda: None, 100.0)
+    world.reset(0)
+    began_s = time.monotonic()
+    for _ in range(20):
+        world.step(np.zeros(1, np.int64))
+    assert 0.15 < time.monotonic() - began_s < 1.0
+
+
+def test_a_worker_that_sent_enough_for_an_update_waits_for_it(memory_link):
+    memory_link.policies.append(policy_of(PPO))
+    touches = []
+
+    def touch():
+        touches.append(len(memory_link.parcels))
+        if touches.count(1) == 5:
+            memory_link.policies.append(policy_of(PPO, 8))
+        memory_link.stopping = len(memory_link.parcels) == 2
+
+    build_worker(PPO, memory_link, touch=touch).run()
+    assert [opened(parcel, PPO)[0].policy for parcel in memory_link.parcels] == [7, 8]
+
+
+def test_workers_play_different_episodes(memory_link):
+    memory_link.policies.append(policy_of(Q))
+    memory_link.stop_after = 1
+    build_worker(Q, memory_link).run()
+    first = opened(memory_link.parcels[0], Q)[1]
+    memory_link.parcels, memory_link.stopping, memory_link.taken = [], False, 0
+    memory_link.worker = "w.2.abcdef"
+    build_worker(Q, memory_link).run()
+    second = opened(memory_link.parcels[0], Q)[1]
+    assert not np.array_equal(first.pool[:10], second.pool[:10])
