@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
     from soulsai.bench.sim import SimSpeed
-    from soulsai.bench.train import TrainSpeed
+    from soulsai.bench.train import Figure, TrainSpeed
+    from soulsai.bench.transport import TransportSpeed
 
 FIRST_START_LIMIT_S = 30.0
 LATER_START_LIMIT_S = 3.0
@@ -70,6 +75,26 @@ def train_speed(
         _print_learning(speed)
 
 
+@bench.command("transport")
+def transport_speed(
+    seconds: Annotated[float, typer.Option(min=1.0, help="About how long each part is measured.")] = 15.0,
+    rows: Annotated[int, typer.Option(min=1, max=16_384, help="Transitions in a chunk.")] = 2048,
+    fleet: Annotated[int, typer.Option(min=0, max=500, help="Workers at the pace of the game; 0 leaves it out.")] = 100,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+) -> None:
+    """Measure the way over Redis on this machine: chunks, policies, an idle learner, a fleet of slow workers.
+
+    Example: souls bench transport --fleet 0
+    """
+    from soulsai.bench.transport import measure_transport
+
+    speed = measure_transport(seconds, rows=rows, fleet=fleet, say=lambda text: typer.echo(text, err=True))
+    if as_json:
+        typer.echo(json.dumps(speed.as_dict(), indent=2))
+    else:
+        _print_transport(speed)
+
+
 def _print_table(speed: SimSpeed) -> None:
     from rich.console import Console
     from rich.table import Table
@@ -99,11 +124,7 @@ def _print_learning(speed: TrainSpeed) -> None:
     table = Table(title=f"learning, {speed.threads} thread{'s' * (speed.threads > 1)}")
     for column in ("figure", "measured", "target", ""):
         table.add_column(column, justify="left" if column == "figure" else "right")
-    for figure in speed.figures:
-        digits = ",.0f" if figure.value >= 1000.0 else ".1f" if figure.unit == "s" else ".2f"
-        measured = f"{'>= ' * figure.at_least}{figure.value:{digits}} {figure.unit}"
-        target = "" if figure.target is None else f">= {figure.target:.2f}"
-        table.add_row(figure.name, measured, target, _mark(figure.ok))
+    _add_figures(table, speed.figures)
     for name, shares in speed.shares.items():
         parts = sorted(shares.items(), key=lambda part: -part[1])
         text = ", ".join(f"{phase} {share:.0%}" for phase, share in parts if share >= 0.005)
@@ -112,6 +133,27 @@ def _print_learning(speed: TrainSpeed) -> None:
     console.print(table)
     for note in speed.notes:
         console.print(note)
+
+
+def _print_transport(speed: TransportSpeed) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    size = f"{speed.rows:,} transitions in {speed.frame_bytes / 1e3:.0f} kB"
+    table = Table(title=f"transport, Redis {speed.server}, chunks of {size}")
+    for column in ("figure", "measured", "target", ""):
+        table.add_column(column, justify="left" if column == "figure" else "right")
+    _add_figures(table, speed.figures)
+    Console().print(table)
+
+
+def _add_figures(table: Table, figures: Sequence[Figure]) -> None:
+    for figure in figures:
+        digits = ",.0f" if figure.value >= 1000.0 else ".1f" if figure.unit in ("s", "ms") else ".3g"
+        measured = f"{'>= ' * figure.at_least}{figure.value:{digits}} {figure.unit}"
+        sign = "<=" if figure.at_most else ">="
+        target = "" if figure.target is None else f"{sign} {figure.target:,.2f}".rstrip("0").rstrip(".")
+        table.add_row(figure.name, measured, target, _mark(figure.ok))
 
 
 def _mark(ok: bool | None) -> str:

@@ -17,8 +17,11 @@ from soulsai.cli.config import config
 from soulsai.cli.eval import evaluate_run
 from soulsai.cli.export import export
 from soulsai.cli.fidelity import fidelity
+from soulsai.cli.fleet import fleet, invite, revoke, save, stop
+from soulsai.cli.join import join
 from soulsai.cli.presets import presets
 from soulsai.cli.runs import runs
+from soulsai.cli.serve import serve
 from soulsai.cli.train import train
 from soulsai.cli.watch import watch
 
@@ -49,6 +52,13 @@ app.command()(watch)
 app.command()(export)
 app.command()(runs)
 app.command()(presets)
+app.command()(serve)
+app.command()(join)
+app.command()(fleet)
+app.command()(invite)
+app.command()(revoke)
+app.command()(stop)
+app.command()(save)
 app.add_typer(config, name="config")
 app.command()(fidelity)
 app.add_typer(bench, name="bench")

@@ -58,7 +58,7 @@ class PlainView:
         parts = [
             f"{progress.step:>12,} steps ({progress.step / progress.steps:4.0%})",
             f"{progress.metrics.get('steps_per_s', 0.0):>9,.0f}/s",
-            *(f"{label} {value}" for label, value in score_lines(progress)),
+            *(f"{label} {value}" for label, value in (*score_lines(progress), *fleet_lines(progress))),
             f"left {duration_text(progress.left_s)}",
         ]
         self._console.print(f"{clock_text()}  " + " | ".join(parts))
@@ -102,7 +102,7 @@ class Screen:
 
     def _figures(self, progress: Progress) -> Table:
         left, right = Table.grid(padding=(0, 2)), Table.grid(padding=(0, 2))
-        for label, value in (*score_lines(progress), *_time_lines(progress)):
+        for label, value in (*score_lines(progress), *_time_lines(progress), *fleet_lines(progress)):
             left.add_row(Text(label, style="bold"), value)
         for label, value in _learning_lines(progress):
             right.add_row(Text(label, style="bold"), value)
@@ -125,6 +125,16 @@ def score_lines(progress: Progress) -> list[tuple[str, str]]:
     if "return/training" in progress.metrics:
         lines.append(("return", f"{progress.metrics['return/training']:.2f}"))
     return lines
+
+
+def fleet_lines(progress: Progress) -> list[tuple[str, str]]:
+    """Who plays, where that is not this process."""
+    metrics = progress.metrics
+    if "fleet/workers" not in metrics:
+        return []
+    dropped = sum(value for name, value in metrics.items() if name.startswith("fleet/dropped/"))
+    lost = f", {dropped:,.0f} of {metrics.get('fleet/sent', 0.0):,.0f} rows dropped" if dropped else ""
+    return [("workers", f"{metrics['fleet/workers']:.0f}{lost}")]
 
 
 def _time_lines(progress: Progress) -> list[tuple[str, str]]:

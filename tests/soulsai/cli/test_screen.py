@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from soulsai.cli import screen
-from soulsai.cli.screen import PlainView, Screen, duration_text, make_view, rate_text, score_lines
+from soulsai.cli.screen import PlainView, Screen, duration_text, fleet_lines, make_view, rate_text, score_lines
 from soulsai.config import load_preset
 from soulsai.learning.judging import Judgement
 from soulsai.learning.training import Progress
@@ -126,3 +126,14 @@ def test_durations(seconds, text):
 
 def test_rates():
     assert rate_text(0.5, 0.25, 1.0) == "50.0% (25.0% to 100.0%)"
+
+
+def test_workers_are_shown_where_there_are_some():
+    assert fleet_lines(progress_of()) == []
+    there = {"fleet/workers": 3.0, "fleet/sent": 5000.0}
+    assert fleet_lines(progress_of(metrics=there)) == [("workers", "3")]
+    lost = there | {"fleet/dropped/stale": 30.0, "fleet/dropped/revoked": 4.0}
+    assert fleet_lines(progress_of(metrics=lost)) == [("workers", "3, 34 of 5,000 rows dropped")]
+    view = Screen("mine", FIGHTS)
+    view.show(progress_of(metrics=METRICS | lost))
+    assert "3, 34 of 5,000 rows dropped" in "\n".join(drawn(view, 140))

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from soulsai.checkpoints.store import CheckpointStore
 from soulsai.cli.main import app
-from soulsai.cli.train import _stopping
+from soulsai.cli.session import stopping
 from soulsai.config import config_from_toml
 from soulsai.errors import ConfigError, RunError
 from soulsai.runs.run import Run
@@ -139,7 +139,7 @@ def test_mistakes_leave_no_folder(tmp_path, arguments, message):
 
 def test_the_first_interrupt_asks_and_the_second_ends():
     news = []
-    with _stopping(news.append) as stop:
+    with stopping(news.append) as stop:
         assert not stop()
         os.kill(os.getpid(), signal.SIGINT)
         assert stop()

@@ -1,0 +1,499 @@
+"""How fast experience comes from workers to the replay over Redis, and policies back: beside bare redis-py."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from soulsai.bench.train import Figure
+from soulsai.transport.redis.access import invite
+from soulsai.transport.redis.address import Address
+from soulsai.transport.redis.connection import connect
+from soulsai.transport.redis.keys import Keys, worker_id
+from soulsai.transport.redis.learner import RedisLearnerLink
+from soulsai.transport.redis.server import OwnServer
+from soulsai.transport.redis.worker import RedisWorkerLink
+
+if TYPE_CHECKING:
+    from soulsai.config.schema import Config
+    from soulsai.learning.training import Progress
+    from soulsai.transport.experience import TransitionChunk
+
+PRESET = "rainbow"
+"""Whose observations and network are sent."""
+RUN, NAME = "bench", "bench"
+CHUNKS = 16
+"""Different chunks that are sent in turns."""
+ROUNDS = 3
+MAX_CHUNKS = 256
+AT_ONCE = 2
+"""Chunks in a pipeline of the bare sender; three quarters of a megabyte."""
+PER_READ = 16
+POLICIES = 60
+POLICY_EVERY_S = 0.05
+IDLE_S = 5.0
+GAME_STEPS_PER_S = 22.0
+"""What one machine with the real game gives."""
+READY_S = 180.0
+"""For processes to import and compile."""
+ROWS_TARGET, RATIO_TARGET, LATENCY_TARGET_MS, IDLE_TARGET, LAG_TARGET_S = 500_000.0, 0.6, 50.0, 0.05, 1.0
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class TransportSpeed:
+    """All figures of one run."""
+
+    rows: int  # in a chunk
+    frame_bytes: int
+    server: str
+    figures: tuple[Figure, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: every figure with its target and whether it is reached."""
+        return asdict(self) | {"figures": [asdict(figure) | {"ok": figure.ok} for figure in self.figures]}
+
+
+def measure_transport(seconds: float, *, rows: int, fleet: int, say: Say) -> TransportSpeed:
+    """Measure everything, each part for about `seconds`; `fleet` slow workers, none for 0."""
+    with tempfile.TemporaryDirectory() as folder, OwnServer.start(Path(folder) / "redis") as server:
+        admin = replace(server.address, run=RUN)
+        with connect(admin) as client:
+            version = str(client.info("server")["redis_version"])
+            password = invite(client, Keys(RUN), NAME)
+        guest = replace(admin, user=NAME, password=password)
+        say("playing fights to have something to send")
+        chunks = make_chunks(rows)
+        frame_bytes = len(_frames(chunks)[0])
+        say("chunks from worker memory to replay memory, and the same bytes through bare pipelines, in turns")
+        figures = _throughput(seconds, admin, guest, chunks, rows)
+        say("policies: from publishing to the first step played with them")
+        figures.append(_latency(admin, guest))
+        say("an idle learner")
+        figures.append(_idle(admin, folder))
+        if fleet:
+            say(f"{fleet} workers at the pace of the game, {GAME_STEPS_PER_S:.0f} steps/s each")
+            figures += _slow_fleet(seconds, admin, guest, fleet, folder)
+    return TransportSpeed(rows, frame_bytes, version, tuple(figures))
+
+
+def make_chunks(rows: int, seed: int = 0) -> list[TransitionChunk]:
+    """Chunks of real fights, played at random."""
+    from soulsai.acting.chunks import PooledTransitions
+    from soulsai.acting.episodes import Collected
+    from soulsai.acting.transitions import TransitionActor
+    from soulsai.learning.wiring import build_world
+
+    config = _config()
+    world = build_world(config)
+    world.reset(seed)
+    episodes = Collected(world.number, len(world.term_names))
+    pooled = PooledTransitions(world.number, 1, config.q.gamma, world.observation_size, world.num_actions)
+    import torch
+
+    actor = TransitionActor(
+        world,
+        lambda observations: torch.zeros(len(observations), world.num_actions),
+        pooled,
+        masks=True,
+        generator=np.random.default_rng(seed),
+        episodes=episodes,
+        device=torch.device("cpu"),
+    )
+    chunks: list[TransitionChunk] = []
+    everything = np.ones(world.number)
+    while len(chunks) < CHUNKS:
+        actor.play(actor.choose(everything))
+        if pooled.rows >= rows:
+            chunks.append(pooled.take(episodes.take(), pooled.rows))
+    world.close()
+    return chunks
+
+
+def _config() -> Config:
+    from soulsai.config import load_preset, with_settings
+
+    return with_settings(load_preset(PRESET), ["run.threads=1", "run.device=cpu", "run.evaluate_every_steps=0"])
+
+
+def _frames(chunks: list[TransitionChunk]) -> list[bytes]:
+    from soulsai.transport.experience import pack_transitions
+
+    worker = worker_id(NAME, 9, "000000")
+    return [pack_transitions(chunk, run=RUN, worker=worker, sequence=1, policy=1, squeeze=False) for chunk in chunks]
+
+
+# Throughput
+
+
+def _throughput(
+    seconds: float, admin: Address, guest: Address, chunks: list[TransitionChunk], rows: int
+) -> list[Figure]:
+    each_s = seconds / ROUNDS
+    with _child(_send_ours, guest, rows) as ours, _child(_send_bare, admin, _frames(chunks)) as bare:
+        intake, limit = _Replay(admin), _BareReader(admin)
+        rates: dict[str, list[float]] = {"ours": [], "bare": []}
+        for _ in range(ROUNDS):
+            rates["ours"].append(_rate(ours, intake.take, each_s))
+            rates["bare"].append(_rate(bare, limit.take, each_s) * rows)
+        intake.close()
+    through, bound = float(np.median(rates["ours"])), float(np.median(rates["bare"]))
+    return [
+        Figure("from worker memory to replay memory", through, "transitions/s", ROWS_TARGET),
+        Figure("limit: the same bytes, bare redis-py pipelines", bound, "transitions/s"),
+        Figure("ours / limit", through / bound, "ratio", RATIO_TARGET),
+    ]
+
+
+def _rate(sender: Connection, take: Callable[[], int], seconds: float) -> float:
+    """What comes in a second, while the sender sends; what is left is taken before the next round."""
+    sender.send_bytes(b"go")
+    warm_s = time.perf_counter() + 0.5
+    while time.perf_counter() < warm_s:
+        take()
+    began_s, total = time.perf_counter(), 0
+    while time.perf_counter() - began_s < seconds:
+        total += take()
+    took_s = time.perf_counter() - began_s
+    sender.send_bytes(b"pause")
+    while take():
+        pass
+    return total / took_s
+
+
+class _Replay:
+    """The learner's side as in training: receive, check, store, set priorities, acknowledge."""
+
+    def __init__(self, admin: Address) -> None:
+        from soulsai.learning.intake import Intake
+        from soulsai.learning.wiring import build_world, smallest
+        from soulsai.replay import PrioritizedSampler, TransitionStore
+        from soulsai.transport.experience import Layout
+        from soulsai.transport.frames import keep_freed_memory
+
+        keep_freed_memory()
+        config = _config()
+        world = build_world(smallest(config))
+        layout = Layout(world.observation_size, world.num_actions, len(world.term_names), 0)
+        world.close()
+        self._link = RedisLearnerLink(admin)
+        self._intake = Intake(self._link, layout, run=RUN, say=lambda text: None)
+        self._store = TransitionStore(config.replay.capacity, layout.observation_size, layout.num_actions)
+        self._sampler = PrioritizedSampler(config.replay.capacity, config.replay.alpha)
+        for column in self._store.columns:
+            column.fill(0)  # memory that was never touched is slow the first time
+
+    def take(self) -> int:
+        """Rows stored."""
+        arrivals, rows = self._intake.take(0.2), 0
+        for arrival in arrivals:
+            chunk: Any = arrival.chunk
+            parts = (chunk.pool, chunk.first, chunk.following, chunk.actions, chunk.rewards, chunk.discounts)
+            self._sampler.added(self._store.add_pooled(*parts, chunk.next_masks))
+            rows += chunk.rows
+        self._intake.kept(arrivals)
+        if arrivals:
+            self._link.settle([arrival.delivery for arrival in arrivals])
+        return rows
+
+    def close(self) -> None:
+        self._link.close()
+
+
+class _BareReader:
+    """XREADGROUP, XACK, XDEL, and nothing else."""
+
+    def __init__(self, admin: Address) -> None:
+        self._client: Any = connect(admin)
+        self._client.xgroup_create("bare", "group", "0", mkstream=True)
+
+    def take(self) -> int:
+        """Chunks read."""
+        found = self._client.xreadgroup("group", "reader", {"bare": ">"}, count=PER_READ, block=200)
+        if not found:
+            return 0
+        ids = [entry for entry, _ in found[0][1]]
+        pipe = self._client.pipeline(transaction=False)
+        pipe.xack("bare", "group", *ids)
+        pipe.xdel("bare", *ids)
+        pipe.execute()
+        return len(ids)
+
+
+def _send_ours(connection: Connection, guest: Address, rows: int) -> None:
+    from soulsai.transport.experience import pack_transitions
+    from soulsai.transport.frames import keep_freed_memory
+    from soulsai.transport.links import Parcel
+
+    keep_freed_memory()
+    chunks = make_chunks(rows, seed=1)
+    worker = worker_id(NAME, 1, "000001")
+    link = RedisWorkerLink(guest, worker, max_chunks=MAX_CHUNKS, buffer_bytes=64 << 20, waits=True)
+    sequence = 0
+    connection.send_bytes(b"ready")
+    while _may_go(connection):
+        sequence += 1
+        chunk = chunks[sequence % CHUNKS]
+        frame = pack_transitions(chunk, run=RUN, worker=worker, sequence=sequence, policy=1, squeeze=not link.is_near)
+        link.send(Parcel(worker, sequence, chunk.rows, frame))
+    link.close()
+
+
+def _send_bare(connection: Connection, admin: Address, frames: list[bytes]) -> None:
+    client: Any = connect(admin)
+    number = 0
+    connection.send_bytes(b"ready")
+    while _may_go(connection):
+        pipe = client.pipeline(transaction=False)
+        for _ in range(AT_ONCE):
+            number += 1
+            pipe.xadd("bare", {"f": frames[number % CHUNKS]})
+        pipe.xlen("bare")
+        waiting = pipe.execute()[-1]
+        while waiting > MAX_CHUNKS:
+            time.sleep(0.001)
+            waiting = client.xlen("bare")
+
+
+def _may_go(connection: Connection) -> bool:
+    """Whether to send on; while it pauses nothing happens here."""
+    while connection.poll():
+        order = connection.recv_bytes(16)
+        while order == b"pause":
+            order = connection.recv_bytes(16)
+        if order == b"end":
+            return False
+    return True
+
+
+# Policies
+
+
+def _latency(admin: Address, guest: Address) -> Figure:
+    from soulsai.learning.wiring import build_networks, build_world, smallest
+    from soulsai.transport.policies import Policy, pack_policy
+
+    config = _config()
+    world = build_world(smallest(config))
+    networks = build_networks(config, world.observation_size, world.num_actions)
+    world.close()
+    tensors = {f"{name}.{key}": value for name, net in networks.items() for key, value in net.state_dict().items()}
+    link = RedisLearnerLink(admin)
+    published_s: dict[int, float] = {}
+    link.publish(1, pack_policy(Policy(1, 10**9, tensors), run=RUN))
+    with _child(_use_policies, guest) as follower:
+        follower.send_bytes(b"go")
+        time.sleep(1.0)
+        for version in range(2, POLICIES + 2):
+            published_s[version] = time.monotonic()
+            link.publish(version, pack_policy(Policy(version, 10**9, tensors), run=RUN))
+            link.receive(POLICY_EVERY_S)
+        time.sleep(0.5)
+        follower.send_bytes(b"end")
+        used = np.frombuffer(follower.recv_bytes(1 << 20), np.float64).reshape(-1, 2)
+        follower.send_bytes(b"end")
+    link.close()
+    taken_ms = [1e3 * (used_s - published_s[int(version)]) for version, used_s in used if int(version) in published_s]
+    return Figure(
+        f"policy, published to first step played with it, median of {len(taken_ms)}",
+        float(np.median(taken_ms)),
+        "ms",
+        LATENCY_TARGET_MS,
+        at_most=True,
+    )
+
+
+def _use_policies(connection: Connection, guest: Address) -> None:
+    """A worker that plays and notes when it first played with each version."""
+    from soulsai.learning.wiring import build_worker
+    from soulsai.transport.policies import unpack_policy
+
+    link: Any = RedisWorkerLink(guest, worker_id(NAME, 2, "000002"), max_chunks=4096, buffer_bytes=1 << 20, waits=False)
+    used: list[tuple[float, float]] = []
+    fresh: list[int] = []
+    newest = link.newest
+
+    def noted() -> bytes | None:
+        frame: bytes | None = newest()
+        if frame is not None:
+            fresh.append(unpack_policy(frame, run=RUN).version)
+        return frame
+
+    def touch() -> None:
+        while fresh:
+            used.append((float(fresh.pop()), time.monotonic()))
+
+    link.newest = noted
+    worker = build_worker(_config(), link, touch=touch)
+    thread = threading.Thread(target=worker.run, daemon=True)
+    thread.start()
+    connection.send_bytes(b"ready")
+    connection.recv_bytes(16)
+    connection.recv_bytes(16)
+    connection.send_bytes(np.array(used, np.float64).tobytes())
+    link.stop()
+    thread.join(10.0)
+    link.close(0.5)
+
+
+# The learner
+
+
+def _idle(admin: Address, folder: str) -> Figure:
+    from soulsai.learning.fleet_loops import Place
+    from soulsai.learning.wiring import build_fleet_loop
+
+    address = replace(admin, run="idle")
+    with connect(address) as client:
+        invite(client, Keys("idle"), "nobody")
+    link = RedisLearnerLink(address)
+    loop = build_fleet_loop(_config(), link, Place("idle", 1), lambda text: None)
+    loop.begin()
+    loop.iterate()
+    began_s, cpu_s = time.perf_counter(), time.process_time()
+    while time.perf_counter() - began_s < IDLE_S:
+        loop.iterate()
+        loop.requests()
+    share = (time.process_time() - cpu_s) / (time.perf_counter() - began_s)
+    link.close()
+    return Figure("an idle learner uses of a core", share, "share", IDLE_TARGET, at_most=True)
+
+
+def _slow_fleet(seconds: float, admin: Address, guest: Address, number: int, folder: str) -> list[Figure]:
+    from soulsai.config import config_to_toml, with_settings
+    from soulsai.learning.fleet_loops import Place
+    from soulsai.learning.training import Training
+    from soulsai.learning.wiring import build_fleet_loop
+    from soulsai.runs.run import Run
+
+    config = with_settings(_config(), ["run.checkpoint_every_s=10", "fleet.number=1"])
+    run = Run.create(Path(folder) / "run", config_to_toml(config), preset=PRESET, command=[])
+    link = RedisLearnerLink(admin)
+    view = _Watch()
+    stop_s = float("inf")
+    loop = build_fleet_loop(config, link, Place(RUN, 2), view.say)
+    training = Training(run, config, view=view, stop=lambda: time.monotonic() > stop_s, loop=loop)
+    training.begin()
+    with _child(_play_slowly, guest, config_to_toml(config), number) as fleet:
+        fleet.send_bytes(b"go")
+        _let(training, until=lambda: view.workers >= number, limit_s=READY_S, run=run)
+        view.rows.clear()
+        stop_s = time.monotonic() + max(seconds, 20.0)
+        training.go()
+        fleet.send_bytes(b"end")
+        drops = {reason for account in link.accounts() for reason, rows in account.dropped.items() if rows}
+        dropped = float(sum(sum(account.dropped.values()) for account in link.accounts()))
+    training.close("stopped")
+    link.close()
+    paces = [row["steps_per_s"] for row in view.rows if "steps_per_s" in row]
+    oldest_s = [row["fleet/oldest_s"] for row in view.rows if "fleet/oldest_s" in row]
+    mean_s = [row["fleet/age_s"] for row in view.rows if "fleet/age_s" in row]
+    return [
+        Figure(f"{number} slow workers, environment steps", float(np.mean(paces)), "steps/s"),
+        Figure(f"{number} slow workers, mean age of a chunk when it comes", float(np.mean(mean_s)), "s"),
+        Figure(f"{number} slow workers, oldest chunk", max(oldest_s), "s", LAG_TARGET_S, at_most=True),
+        Figure(
+            f"{number} slow workers, dropped {sorted(drops) or ''}".strip(), float(dropped), "rows", 0.0, at_most=True
+        ),
+    ]
+
+
+class _Watch:
+    """Keeps the metrics of a run."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, float]] = []
+        self.workers = 0.0
+
+    def say(self, text: str) -> None:
+        """Nobody listens."""
+
+    def show(self, progress: Progress) -> None:
+        """New figures."""
+        self.rows.append(progress.metrics)
+        self.workers = progress.metrics.get("fleet/workers", self.workers)
+
+
+def _let(training: Any, *, until: Callable[[], bool], limit_s: float, run: Any) -> None:
+    """Train until something holds, or the time is up."""
+    before = training._stop
+    began_s = time.monotonic()
+    training._stop = lambda: until() or time.monotonic() - began_s > limit_s
+    training.go()
+    training._stop = before
+
+
+def _play_slowly(connection: Connection, guest: Address, config_toml: str, number: int) -> None:
+    """Many workers in one process, each with its own connection, at the pace of the game."""
+    from soulsai.config import config_from_toml
+    from soulsai.learning.wiring import build_worker
+
+    config = config_from_toml(config_toml, "config")
+    links: list[Any] = []
+    threads: list[threading.Thread] = []
+    connection.send_bytes(b"ready")
+    connection.recv_bytes(16)
+    for index in range(number):
+        link = RedisWorkerLink(
+            guest, worker_id(NAME, 10 + index, "000003"), max_chunks=4096, buffer_bytes=1 << 20, waits=False
+        )
+        worker = build_worker(config, link, pace=GAME_STEPS_PER_S)
+        threads.append(threading.Thread(target=worker.run, daemon=True))
+        threads[-1].start()
+        links.append(link)
+    connection.recv_bytes(16)
+    for link in links:
+        link.stop()
+    for thread in threads:
+        thread.join(5.0)
+
+
+@contextmanager
+def _child(target: Callable[..., None], *arguments: Any) -> Iterator[Connection]:
+    """A process of its own, ready; ended afterwards whatever happens."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=_run_child, args=(target, there, *arguments), daemon=True)
+    process.start()
+    there.close()
+    try:
+        if not here.poll(READY_S) or here.recv_bytes(16) != b"ready":
+            raise RuntimeError(f"{target.__name__} was not ready within {READY_S:.0f} s")
+        if target in (_send_ours, _send_bare):
+            here.send_bytes(b"pause")
+        yield here
+        with _quietly():
+            here.send_bytes(b"end")
+        process.join(10.0)
+    finally:
+        if process.is_alive():
+            process.kill()
+        process.join()
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        return
+
+
+def _run_child(target: Callable[..., None], connection: Connection, *arguments: Any) -> None:
+    os.environ["OMP_NUM_THREADS"] = "1"
+    import torch
+
+    torch.set_num_threads(1)
+    target(connection, *arguments)

@@ -1,0 +1,117 @@
+"""What all commands that train have in common: the run's folder, how to stop, and the last words."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from soulsai.config.schema import Config
+    from soulsai.learning.session import Outcome
+    from soulsai.runs.run import Run
+
+DEFAULT_PRESET = "iudex"
+INTERRUPTED = 130
+"""Exit code of a run that the user stopped, as shells have it."""
+
+
+CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
+
+
+def without_password(text: str) -> str:
+    """A word of a command line as it may be kept: URLs lose their user and password."""
+    return CREDENTIALS.sub("***@", text)
+
+
+def open_run(preset: str, settings: list[str], folder: Path | None, *, resume: bool) -> tuple[Run, Config]:
+    """The run to train: a new one of a preset, or the one to go on with."""
+    if resume and preset:
+        raise typer.BadParameter(f"a run goes on with its own config; leave out {preset!r}, or leave out --resume")
+    return _resumed(folder, settings) if resume else _begun(preset or DEFAULT_PRESET, settings, folder)
+
+
+def _begun(preset: str, settings: list[str], folder: Path | None) -> tuple[Run, Config]:
+    from soulsai.config import config_to_toml, load_preset, read_config, with_settings
+    from soulsai.runs.run import Run, default_folder
+
+    name = Path(preset).stem if preset.endswith(".toml") else preset
+    config = with_settings(read_config(Path(preset)) if preset.endswith(".toml") else load_preset(preset), settings)
+    place = folder or default_folder(name)
+    run = Run.create(place, config_to_toml(config), preset=name, command=[without_password(word) for word in sys.argv])
+    return run, config
+
+
+def _resumed(folder: Path | None, settings: list[str]) -> tuple[Run, Config]:
+    from soulsai.config import config_from_toml, config_to_toml, with_settings
+    from soulsai.errors import RunError
+    from soulsai.runs.files import write_atomically
+    from soulsai.runs.run import Run
+    from soulsai.runs.summary import list_runs
+
+    if folder is None:
+        found = [summary for summary in list_runs(Path("runs")) if summary.state not in ("broken", "finished")]
+        if not found:
+            raise RunError("runs: there is no run to resume; give its folder with --run")
+        folder = max(found, key=lambda summary: summary.status.updated).folder
+        typer.echo(f"resuming {folder}")
+    run = Run.open(folder)
+    config = config_from_toml(run.config_toml, str(folder / "config.toml"))
+    changed = with_settings(config, settings)
+    if changed != config:
+        _allow_only_run_settings(config, changed)
+        write_atomically(folder / "config.toml", config_to_toml(changed))
+    return run, changed
+
+
+def _allow_only_run_settings(config: Config, changed: Config) -> None:
+    from dataclasses import replace
+
+    from soulsai.config import differences
+    from soulsai.errors import ConfigError
+
+    if replace(changed, run=config.run, fleet=config.fleet) != config or changed.run.seed != config.run.seed:
+        names = ", ".join(differences(config, changed))
+        raise ConfigError(
+            f"a resumed run keeps its settings, but these differ: {names}; only run.* (not the seed) and fleet.* may"
+        )
+
+
+@contextmanager
+def stopping(say: Callable[[str], None], news: str = "") -> Iterator[Callable[[], bool]]:
+    """The first Ctrl-C asks to stop after this step; a second one ends at once."""
+    asked = False
+
+    def ask(number: int, frame: object) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        say(news or "stopping after this step; saving (Ctrl-C again ends at once, from the last checkpoint)")
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def conclude(run: Run, outcome: Outcome, *, again: str, exit_code: int = INTERRUPTED) -> None:
+    """Say how the session ended; `again` is the command that goes on with a stopped one."""
+    if not outcome.finished:
+        typer.echo(f"stopped and saved; go on with: {again} --resume --run {run.folder}")
+        raise typer.Exit(exit_code)
+    if outcome.evaluation is not None:
+        from soulsai.cli.tables import print_evaluation
+
+        print_evaluation(outcome.evaluation)
+    if outcome.mean_return is not None:
+        typer.echo(f"mean return {outcome.mean_return:.1f}")
+    typer.echo(f"report: {run.report_file}")

@@ -1,0 +1,216 @@
+"""`souls fleet`, `invite`, `revoke`, `stop` and `save`: what they show, and what they say when there is nothing."""
+
+import io
+import json
+import os
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from soulsai.cli import fleet as verbs
+from soulsai.cli.fleet_tables import books_line, open_lines, picture, report_of
+from soulsai.cli.main import app
+from soulsai.errors import RunError, TransportError
+from soulsai.learning.intake import version_of
+from soulsai.runs.fleet_file import FILE, LOCK, FleetFile, read_fleet, served_run, write_fleet
+from soulsai.runs.lock import locked
+from soulsai.transport.links import Account
+from soulsai.transport.redis.beats import Beat
+from soulsai.transport.redis.ledger import Book, FleetView, WorkerRow
+
+ADMIN = "redis://admin:hush@127.0.0.1:1/mine-123456"
+FLEET = FleetFile("mine-123456", ADMIN, "redis://127.0.0.1:1", own=True, host="127.0.0.1", generation=3)
+NEWEST = version_of(3, 40)
+
+
+def souls(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def row(worker="alice.0.00000a", state="playing", age_s=1.0, account=None, **beat):
+    values = {"policy": version_of(3, 37), "steps_per_s": 1234.5, "episodes": 50, "wins": 12, "fights": 48}
+    said = Beat(**values | beat, about={"host": "pc-of-alice"})
+    name = worker.partition(".")[0]
+    return WorkerRow(worker, name, state, age_s, 0, said, account or Account(worker, 1234, 1200, {"stale": 4}))
+
+
+def view_of(*rows, learner=None):
+    total = Account("*", 1234, 1200, {"stale": 4})
+    told = {"version": str(NEWEST), "steps": "5000", "target": "20000", "updates": "700"}
+    return FleetView(0.0, list(rows), told if learner is None else learner, total)
+
+
+def drawn(report, width=120):
+    console = Console(width=width, file=io.StringIO(), record=True)
+    console.print(picture(report))
+    return console.export_text()
+
+
+def test_the_accounting_is_one_line():
+    total = {"sent": 1234, "stored": 1200, "dropped": {"stale": 4}, "in_flight": 30}
+    assert books_line(total) == "sent 1,234 = stored 1,200 + dropped 4 (stale 4) + in flight 30"
+    total = {"sent": 7, "stored": 1, "dropped": {"revoked": 4, "buffer_full": 2}, "in_flight": 0}
+    assert books_line(total) == "sent 7 = stored 1 + dropped 6 (buffer_full 2, revoked 4) + in flight 0"
+    assert books_line({"sent": 0, "stored": 0, "dropped": {}, "in_flight": 0}).endswith("+ dropped 0 + in flight 0")
+
+
+def test_what_the_table_shows():
+    text = drawn(report_of(view_of(row(), row("bob.1.00000b", "frozen", 70.0, fights=0, wins=0))))
+    for part in ("5,000 of 20,000 steps, 700 updates", "alice.0.00000a", "pc-of-alice", "playing", "1,234", "25.0%",
+                 "stale 4", "1,200", "bob.1.00000b", "frozen", "70 s", "name", "50.0%",
+                 "sent 1,234 = stored 1,200 + dropped 4 (stale 4) + in flight 30"):  # fmt: skip
+        assert part in text, part
+    assert " 3 " in next(line for line in text.splitlines() if "alice.0" in line)  # the lag
+
+
+def test_the_lag_after_the_learner_was_started_again_is_small():
+    (worker,) = report_of(view_of(row(policy=version_of(2, 39))))["workers"]
+    assert worker["lag"] == 1
+
+
+def test_a_worker_without_a_policy_has_no_lag():
+    (worker,) = report_of(view_of(row(policy=0)))["workers"]
+    assert worker["lag"] is None
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_table_fits(width):
+    text = drawn(report_of(view_of(row("a-name-of-forty-letters-that-is-very-long.0.00000a"), row())), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+
+
+def test_those_that_left_are_one_line():
+    gone = [row(f"alice.0.{number:06x}", "left", 9000.0) for number in range(50)]
+    gone += [row("alice.0.aaaaaa", "silent", 9000.0), row("alice.0.bbbbbb", "silent", float("inf"))]
+    text = drawn(report_of(view_of(*gone, row("alice.1.cccccc", "silent", 20.0))))
+    assert "52 earlier" in text
+    assert "alice.1.cccccc" in text
+    assert "alice.0.aaaaaa" not in text
+    assert "stale 208" in text
+
+
+def test_names_get_their_share():
+    rows = [row("alice.0.00000a", account=Account("", 100, 75)), row("alice.1.00000b", account=Account("", 100, 75)),
+            row("bob.0.00000c", account=Account("", 100, 50))]  # fmt: skip
+    names = report_of(view_of(*rows))["names"]
+    assert names["alice"] == {"lives": 2, "steps": 0, "episodes": 100, "sent": 200, "stored": 150, "share": 0.75}
+    assert names["bob"]["share"] == 0.25
+
+
+def test_an_empty_fleet():
+    text = drawn(report_of(FleetView(0.0, [], {}, Account("*"))))
+    assert "the learner has not begun" in text
+    assert "no workers yet" in text
+
+
+def test_books_that_do_not_close_are_told():
+    good = Book(Account("alice.0.00000a", 10, 5, {"stale": 2}), 3)
+    bad = Book(Account("bob.0.00000b", 10, 5), 4)
+    report = report_of(view_of(row()), [good, bad])
+    assert report["open"] == {"bob.0.00000b": {"expected": 5, "found": 4}}
+    assert report["total"] == {"sent": 20, "stored": 10, "dropped": {"stale": 2}, "in_flight": 8}
+    assert open_lines(report) == ["bob.0.00000b: the books do not close: 5 rows should be on their way, 4 are"]
+    assert report_of(view_of(row()), [good])["open"] == {}
+
+
+def test_the_report_is_json():
+    report = report_of(view_of(row(age_s=float("inf"))), [])
+    assert json.loads(json.dumps(report, allow_nan=False)) == report
+
+
+# The file
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "runs" / "mine").mkdir(parents=True)
+    write_fleet(tmp_path / "runs" / "mine", FLEET)
+    return tmp_path / "runs" / "mine"
+
+
+def test_the_file_is_for_its_owner_alone(folder):
+    assert read_fleet(folder) == FLEET
+    assert (folder / FILE).stat().st_mode & 0o777 == 0o600
+    assert os.listdir(folder) == [FILE]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"run": 1}', "\xff", None])
+def test_a_damaged_file_is_told(folder, text):
+    content = json.loads((folder / FILE).read_text())
+    (folder / FILE).write_text(json.dumps(content | {"generation": "3"}) if text is None else text, encoding="latin-1")
+    with pytest.raises(RunError, match=r"fleet\.json: is damaged"):
+        read_fleet(folder)
+
+
+def test_the_run_served_last_is_meant(folder, tmp_path):
+    other = tmp_path / "runs" / "other"
+    other.mkdir()
+    (tmp_path / "runs" / "unserved").mkdir()
+    write_fleet(other, FLEET)
+    os.utime(folder / FILE, (1, 1))
+    assert served_run(None, tmp_path / "runs")[0] == other
+    with locked(folder / LOCK):  # served right now
+        assert served_run(None, tmp_path / "runs")[0] == folder
+    assert served_run(folder, tmp_path / "runs") == (folder, FLEET)
+
+
+def test_no_run_was_ever_served(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    meant = "runs: no run here was served to workers; give its folder with --run, or begin: souls serve"
+    for arguments in (["fleet"], ["save"], ["stop"], ["invite", "alice"], ["revoke", "alice"]):
+        error = souls(*arguments).exception
+        assert isinstance(error, RunError)
+        assert str(error) == meant
+
+
+def test_a_run_that_was_only_trained(tmp_path):
+    error = souls("fleet", "--run", tmp_path).exception
+    assert str(error) == f"{tmp_path}: was never served to workers; do so with: souls serve --resume --run {tmp_path}"
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    assert "there is no such run" in str(souls("save", "--run", tmp_path / "no").exception)
+
+
+# With nobody at the other end
+
+
+@pytest.mark.parametrize("arguments", [["fleet"], ["fleet", "--check"], ["save"], ["stop"], ["stop", "alice"],
+                                       ["invite", "alice"], ["revoke", "alice"]])  # fmt: skip
+def test_a_run_that_is_not_served_now(folder, arguments):
+    error = souls(*arguments, "--run", folder).exception
+    assert isinstance(error, RunError)
+    assert str(error) == f"{folder}: is not being served now; go on with it: souls serve --resume --run {folder}"
+
+
+def test_a_redis_that_does_not_answer(folder, monkeypatch):
+    monkeypatch.setattr(verbs, "REACH_S", 0.2)
+    with locked(folder / LOCK):
+        error = souls("fleet", "--run", folder).exception
+    assert isinstance(error, TransportError)
+    assert "127.0.0.1:1 was tried for" in str(error)
+    assert "hush" not in str(error)
+
+
+@pytest.mark.parametrize("verb", ["invite", "revoke"])
+@pytest.mark.parametrize("name", ["a b", "x:y", "ä", "a*"])
+def test_names_that_cannot_be(folder, verb, name):
+    error = souls(verb, name, "--run", folder).exception
+    assert isinstance(error, TransportError)
+    assert "cannot be the name of a worker" in str(error)
+
+
+def test_after_the_end_the_last_state_is_shown(folder):
+    verbs.keep_last(folder, report_of(view_of(row())))
+    result = souls("fleet", "--run", folder)
+    assert result.exit_code == 0, result.exception
+    assert f"{folder} is not being served; as it was when it ended:" in result.output.replace("\n", "")
+    assert "sent 1,234 = stored 1,200 + dropped 4 (stale 4) + in flight 30" in result.output
+    assert json.loads(souls("fleet", "--run", folder, "--json").output)["total"]["sent"] == 1234
+
+
+def test_a_damaged_last_state_is_none(folder):
+    (folder / verbs.LAST).write_text("{}")
+    assert "is not being served now" in str(souls("fleet", "--run", folder).exception)

@@ -1,0 +1,268 @@
+"""`souls join`: what it refuses and in which words, and how it counts."""
+
+import os
+import signal
+import socket
+import threading
+import time
+from importlib.metadata import version
+
+import pytest
+from typer.testing import CliRunner
+
+from soulsai.cli import join as verb
+from soulsai.cli.main import app
+from soulsai.cli.playing import Board, WatchedLink
+from soulsai.config import config_to_toml, load_preset, with_settings
+from soulsai.errors import ConfigError, TransportError
+from soulsai.learning.intake import version_of
+from soulsai.learning.wiring import environment_version
+from soulsai.transport.links import Parcel, Progress
+from soulsai.transport.redis.books import Sent
+from soulsai.transport.redis.connection import Refused
+from soulsai.transport.welcome import Welcome, pack_welcome
+
+PACKAGE = version("soulsgym")
+CONFIG = load_preset("cartpole-dqn")
+
+
+def join(*arguments, **environment):
+    return CliRunner().invoke(app, ["join", *map(str, arguments)], env=environment)
+
+
+@pytest.fixture
+def closed_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def welcome(monkeypatch):
+    """A function that says what the learner says; nobody is asked."""
+
+    def say(**changes):
+        values = {"run": "mine", "config_toml": config_to_toml(CONFIG), "package": PACKAGE}
+        values["environment"] = environment_version(CONFIG)
+        frame = pack_welcome(Welcome(**values | changes))
+        monkeypatch.setattr("soulsai.transport.redis.worker.fetch_welcome", lambda *_, **__: frame)
+
+    monkeypatch.setattr(verb, "_play", lambda *_: [])
+    return say
+
+
+URL = "redis://alice:hush@127.0.0.1:1/mine"
+
+
+def test_without_an_address():
+    result = join(SOULS_URL="")
+    assert result.exit_code == 2
+    assert "SOULS_URL" in result.output
+
+
+def test_the_game_is_not_there_yet():
+    error = join(URL, "--env-backend", "game").exception
+    assert isinstance(error, ConfigError)
+    assert str(error) == "--env-backend game: the game engine is not part of this version; use --env-backend sim"
+
+
+@pytest.mark.parametrize("arguments", [["--workers", "0"], ["--workers", "x"], ["--pace", "-1"], ["--patience", "-1"],
+                                       ["--env-backend", "wii"]])  # fmt: skip
+def test_options_that_cannot_be(arguments):
+    assert join(URL, *arguments).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("alice:hush@127.0.0.1/mine", "this is not the address of a Redis"),
+        ("redis://127.0.0.1:1/mine", "names no user and password"),
+        ("redis://alice:hush@127.0.0.1:1", "names no run"),
+        ("redis://alice:hush@127.0.0.1:1/a b", "cannot be the id of a run"),
+    ],
+)
+def test_addresses_that_cannot_be(url, message):
+    error = join(url).exception
+    assert isinstance(error, TransportError)
+    assert message in str(error)
+    assert "hush" not in str(error)
+    assert "\n" not in str(error)
+
+
+def test_a_certificate_that_is_not_there(tmp_path):
+    error = join("rediss://alice:hush@127.0.0.1:1/mine", "--ca", tmp_path / "ca.crt").exception
+    assert "there is no such certificate" in str(error)
+
+
+@pytest.mark.parametrize("by", ["argument", "environment"])
+def test_patience_ends_with_a_sentence(closed_port, by):
+    url = f"redis://alice:hush@127.0.0.1:{closed_port}/mine"
+    began_s = time.monotonic()
+    result = join("--patience", 0.002, SOULS_URL=url) if by == "environment" else join(url, "--patience", 0.002)
+    assert time.monotonic() - began_s < 5.0
+    assert isinstance(result.exception, TransportError)
+    assert f"127.0.0.1:{closed_port} was tried" in str(result.exception)
+    assert "hush" not in str(result.exception) + result.output
+
+
+def test_the_user_need_not_wait_for_ever(closed_port):
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    result = join(f"redis://alice:hush@127.0.0.1:{closed_port}/mine")
+    timer.join()
+    assert result.exit_code == 130
+    assert "(waiting for it)" in result.output
+
+
+def test_who_is_refused_does_not_try_again(monkeypatch):
+    tries = []
+
+    def refuse(*_, **__):
+        tries.append(1)
+        raise Refused("revoked or wrong credentials: ask for a new invitation") if len(tries) < 2 else SystemExit(9)
+
+    monkeypatch.setattr("soulsai.transport.redis.worker.fetch_welcome", refuse)
+    result = join(URL)
+    assert isinstance(result.exception, Refused)
+    assert len(tries) == 1
+
+
+def test_another_package_is_refused(welcome):
+    welcome(package="99.0.0", config_toml="[settings]\nof = 'later'", environment="x")
+    error = join(URL).exception
+    assert isinstance(error, TransportError)
+    assert str(error).endswith("update this machine: pip install soulsgym==99.0.0")
+    welcome(package="0.0.1")
+    assert "update the learner's machine" in str(join(URL).exception)
+
+
+def test_other_fights_are_refused(welcome):
+    welcome(environment="0123456789abcdef")
+    assert "0123456789abcdef at the learner" in str(join(URL).exception)
+
+
+def test_an_environment_that_names_a_module_is_refused(welcome):
+    odd = with_settings(CONFIG, ['gym.id="os:CartPole-v1"'])
+    welcome(config_toml=config_to_toml(odd))
+    assert "names an environment of another package (os:CartPole-v1): refused" in str(join(URL).exception)
+
+
+def test_a_config_that_cannot_be_is_a_sentence(welcome):
+    welcome(config_toml="[run]\nsteps = -5\n")
+    error = join(URL).exception
+    assert isinstance(error, ConfigError)
+    assert "the learner's config" in str(error)
+
+
+@pytest.mark.parametrize("words", [[], ["stopped by the operator"] * 2])
+def test_told_to_stop(welcome, monkeypatch, words):
+    welcome()
+    monkeypatch.setattr(verb, "_play", lambda *_: words)
+    result = join(URL)
+    assert result.exit_code == 0, result.exception
+    assert "joined mine at 127.0.0.1:1 as alice" in result.output
+    assert "told to stop" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["stopped by the operator", "revoked"], "alice is no longer invited to mine: ask for a new invitation"),
+        (["cannot send: it was tried for 60 s"], "cannot send: it was tried for 60 s"),
+    ],
+)
+def test_why_it_ended(welcome, monkeypatch, words, message):
+    welcome()
+    monkeypatch.setattr(verb, "_play", lambda *_: words)
+    assert str(join(URL).exception) == message
+
+
+# The board
+
+
+class Link:
+    """A link that only counts."""
+
+    run, worker, stopping = "mine", "alice.0.00000a", False
+
+    def __init__(self):
+        self.told, self.rows, self.free = [], 0, threading.Event()
+
+    def send(self, parcel):
+        self.free.wait(10.0)
+        self.rows += parcel.rows
+        return True
+
+    def newest(self):
+        return b"policy"
+
+    def report(self, progress):
+        self.told.append(progress)
+
+    def account(self):
+        return Sent(self.rows, {"buffer_full": 3})
+
+    def unsent(self):
+        return 7
+
+    def close(self, patience_s):
+        self.rows += 1
+
+
+def test_the_board_goes_on_counting_with_a_new_life():
+    board = Board(2)
+    for life in range(3):
+        link = Link()
+        link.free.set()
+        watched = WatchedLink(link, board, 1, lambda: None)
+        watched.send(Parcel("w", 1, 100, b""))
+        watched.report(Progress("playing", version_of(2, 5 + life), 40, 20.0, episodes=4, wins=1, fights=3))
+        assert link.told[0].steps == 40
+        assert watched.newest() == b"policy"
+    assert board.read(0) == dict.fromkeys(board.read(0), 0.0)
+    assert board.read(1) == {
+        "policy": version_of(2, 7), "steps": 120, "steps_per_s": 20, "episodes": 12, "wins": 3, "fights": 9,
+        "unsent": 7, "sent": 300, "dropped": 9,
+    }  # fmt: skip
+    watched.close(0.0)
+    assert (board.read(1)["steps_per_s"], board.read(1)["sent"]) == (0.0, 301)
+
+
+def test_a_worker_that_waits_has_not_hung(monkeypatch):
+    monkeypatch.setattr("soulsai.cli.playing.TOUCH_S", 0.01)
+    touched = threading.Event()
+    link = Link()
+    watched = WatchedLink(link, Board(1), 0, touched.set)
+    assert not touched.wait(0.1)
+    thread = threading.Thread(target=watched.send, args=(Parcel("w", 1, 1, b""),))
+    thread.start()
+    assert touched.wait(5.0)
+    link.free.set()
+    thread.join()
+    time.sleep(0.05)
+    touched.clear()
+    assert not touched.wait(0.1)
+    watched.close(0.0)
+
+
+def test_last_words():
+    board = Board(3)
+    board.say(1, "cannot reach the learner: ü" + "x" * 1000)
+    board.say(2, "revoked")
+    first, second = board.words()
+    assert first.startswith("cannot reach the learner: üxxx")
+    assert len(first.encode()) == 599
+    assert second == "revoked"
+
+
+def test_the_line():
+    board = Board(2)
+    board.write(0, policy=version_of(4, 17), steps=1000, steps_per_s=50, episodes=10, wins=3, fights=8, sent=900)
+    board.write(1, policy=version_of(4, 16), steps=500, steps_per_s=25, episodes=5, wins=1, fights=8, sent=100)
+    assert verb.line(board, {"died": 0, "hung": 0}) == (
+        "1,500 steps, 75/s | 15 episodes | 25.0% won | policy 17 | sent 1,000 rows"
+    )
+    board.write(1, unsent=64, dropped=32)
+    assert verb.line(board, {"died": 2, "hung": 1}).endswith(
+        "sent 1,000 rows | 64 not sent yet | 32 dropped | 2 died and replaced | 1 hung and replaced"
+    )
