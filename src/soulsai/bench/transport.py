@@ -43,6 +43,8 @@ PER_READ = 16
 POLICIES = 60
 POLICY_EVERY_S = 0.05
 IDLE_S = 5.0
+FLEET_S = 20.0
+"""A fleet of slow workers is looked at for so long at least, to see a checkpoint or two."""
 GAME_STEPS_PER_S = 22.0
 """What one machine with the real game gives."""
 READY_S = 180.0
@@ -82,7 +84,7 @@ def measure_transport(seconds: float, *, rows: int, fleet: int, say: Say) -> Tra
         say("policies: from publishing to the first step played with them")
         figures.append(_latency(admin, guest))
         say("an idle learner")
-        figures.append(_idle(admin, folder))
+        figures.append(_idle(admin))
         if fleet:
             say(f"{fleet} workers at the pace of the game, {GAME_STEPS_PER_S:.0f} steps/s each")
             figures += _slow_fleet(seconds, admin, guest, fleet, folder)
@@ -91,6 +93,8 @@ def measure_transport(seconds: float, *, rows: int, fleet: int, say: Say) -> Tra
 
 def make_chunks(rows: int, seed: int = 0) -> list[TransitionChunk]:
     """Chunks of real fights, played at random."""
+    import torch
+
     from soulsai.acting.chunks import PooledTransitions
     from soulsai.acting.episodes import Collected
     from soulsai.acting.transitions import TransitionActor
@@ -101,8 +105,6 @@ def make_chunks(rows: int, seed: int = 0) -> list[TransitionChunk]:
     world.reset(seed)
     episodes = Collected(world.number, len(world.term_names))
     pooled = PooledTransitions(world.number, 1, config.q.gamma, world.observation_size, world.num_actions)
-    import torch
-
     actor = TransitionActor(
         world,
         lambda observations: torch.zeros(len(observations), world.num_actions),
@@ -351,7 +353,7 @@ def _use_policies(connection: Connection, guest: Address) -> None:
 # The learner
 
 
-def _idle(admin: Address, folder: str) -> Figure:
+def _idle(admin: Address) -> Figure:
     from soulsai.learning.fleet_loops import Place
     from soulsai.learning.wiring import build_fleet_loop
 
@@ -382,15 +384,17 @@ def _slow_fleet(seconds: float, admin: Address, guest: Address, number: int, fol
     run = Run.create(Path(folder) / "run", config_to_toml(config), preset=PRESET, command=[])
     link = RedisLearnerLink(admin)
     view = _Watch()
-    stop_s = float("inf")
     loop = build_fleet_loop(config, link, Place(RUN, 2), view.say)
-    training = Training(run, config, view=view, stop=lambda: time.monotonic() > stop_s, loop=loop)
+    training = Training(run, config, view=view, stop=lambda: view.is_over(), loop=loop)
     training.begin()
     with _child(_play_slowly, guest, config_to_toml(config), number) as fleet:
         fleet.send_bytes(b"go")
-        _let(training, until=lambda: view.workers >= number, limit_s=READY_S, run=run)
+        ready_s = time.monotonic() + READY_S
+        view.is_over = lambda: view.workers >= number or time.monotonic() > ready_s
+        training.go()
         view.rows.clear()
-        stop_s = time.monotonic() + max(seconds, 20.0)
+        end_s = time.monotonic() + max(seconds, FLEET_S)
+        view.is_over = lambda: time.monotonic() > end_s
         training.go()
         fleet.send_bytes(b"end")
         drops = {reason for account in link.accounts() for reason, rows in account.dropped.items() if rows}
@@ -416,6 +420,7 @@ class _Watch:
     def __init__(self) -> None:
         self.rows: list[dict[str, float]] = []
         self.workers = 0.0
+        self.is_over: Callable[[], bool] = lambda: False
 
     def say(self, text: str) -> None:
         """Nobody listens."""
@@ -424,15 +429,6 @@ class _Watch:
         """New figures."""
         self.rows.append(progress.metrics)
         self.workers = progress.metrics.get("fleet/workers", self.workers)
-
-
-def _let(training: Any, *, until: Callable[[], bool], limit_s: float, run: Any) -> None:
-    """Train until something holds, or the time is up."""
-    before = training._stop
-    began_s = time.monotonic()
-    training._stop = lambda: until() or time.monotonic() - began_s > limit_s
-    training.go()
-    training._stop = before
 
 
 def _play_slowly(connection: Connection, guest: Address, config_toml: str, number: int) -> None:

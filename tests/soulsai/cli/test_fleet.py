@@ -77,8 +77,12 @@ def test_a_worker_without_a_policy_has_no_lag():
 @pytest.mark.parametrize("width", [80, 200])
 def test_the_table_fits(width):
     text = drawn(report_of(view_of(row("a-name-of-forty-letters-that-is-very-long.0.00000a"), row())), width)
-    assert max(map(len, text.splitlines())) <= width
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
     assert "…" not in text
+    end = next(line.index("host") for line in lines if "host" in line)
+    first_column = "".join(line[:end].strip() for line in lines)  # folded, but nothing of it is cut off
+    assert "a-name-of-forty-letters-that-is-very-long.0.00000a" in first_column
 
 
 def test_those_that_left_are_one_line():

@@ -183,7 +183,7 @@ def test_why_it_ended(welcome, monkeypatch, words, message):
 class Link:
     """A link that only counts."""
 
-    run, worker, stopping = "mine", "alice.0.00000a", False
+    run, worker, stopping, is_near = "mine", "alice.0.00000a", False, False
 
     def __init__(self):
         self.told, self.rows, self.free = [], 0, threading.Event()

@@ -11,7 +11,7 @@ import pytest
 from soulsai.transport.links import Parcel
 from soulsai.transport.redis.access import invite, revoke
 from soulsai.transport.redis.keys import GROUP
-from soulsai.transport.redis.learner import RedisLearnerLink
+from soulsai.transport.redis.learner import GATE_S, RedisLearnerLink
 from soulsai.transport.redis.ledger import check_books
 from soulsai.transport.redis.worker import RedisWorkerLink
 
@@ -324,10 +324,19 @@ def test_publishing(address, admin, keys, make_learner):
     assert [fields for _, fields in admin.xrange(keys.versions)] == [{b"v": b"4"}]
     learner.gate(is_open=True)
     assert admin.get(keys.gate) == b"open"
+    assert 0 < admin.ttl(keys.gate) <= GATE_S
     until(lambda: not learner.receive(0.1) and admin.hget(keys.learner, "steps") == b"7")
     shown = admin.hgetall(keys.learner)
     assert shown[b"version"] == b"4"
     assert abs(float(shown[b"seen"]) - time.time()) < 5
+
+
+def test_the_gate_stays_open_only_while_the_learner_looks_after_it(address, admin, keys, make_learner):
+    learner = make_learner(address)
+    learner.gate(is_open=True)
+    admin.expire(keys.gate, 1)
+    learner.receive(1.2)
+    assert admin.ttl(keys.gate) > 1
 
 
 def test_counting_workers(alice, address, make_learner, make_worker):

@@ -1,5 +1,8 @@
 """Chunks in a worker's memory: their order, and the count of every row."""
 
+import threading
+import time
+
 from soulsai.transport.links import Parcel
 from soulsai.transport.redis.outbox import Outbox
 
@@ -54,3 +57,29 @@ def test_sent_counts_what_was_taken_or_dropped_but_not_what_waits():
     assert outbox.give_up("unsent") == 10
     account = outbox.account(with_hand=False)
     assert (account.sent, account.dropped) == (30, {"oversized": 10, "unsent": 10})
+
+
+def test_one_that_may_not_be_ahead_waits_until_its_chunk_has_left():
+    outbox = Outbox(1 << 20, waits=True, ahead=0)
+    left = []
+
+    def send():
+        while not outbox.wait(1.0):
+            pass
+        outbox.take(10)
+        left.append(len(outbox.in_hand))
+        time.sleep(0.05)
+        outbox.done()
+        left.append(0)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    assert outbox.put(Parcel("alice.1.000000", 1, 10, b"frame"), lambda: False)
+    assert left == [1, 0]
+    thread.join()
+
+
+def test_one_that_may_not_be_ahead_stops_waiting_when_told():
+    outbox = Outbox(1 << 20, waits=True, ahead=0)
+    assert not outbox.put(Parcel("alice.1.000000", 1, 10, b"frame"), lambda: True)
+    assert outbox.unsent == 10

@@ -104,6 +104,13 @@ def test_a_closed_gate_makes_it_wait(alice, admin, keys, make_link):
     until(lambda: sequences(admin, keys) == list(range(1, WAITING_CHUNKS + 17)))
 
 
+def test_without_a_learner_the_gate_is_closed(alice, admin, keys, make_link):
+    admin.delete(keys.gate)
+    make_link(alice).send(parcel(1))
+    time.sleep(0.3)
+    assert admin.xlen(keys.experience("alice")) == 0
+
+
 def test_a_game_goes_on_with_a_closed_gate(alice, admin, keys, make_link):
     admin.set(keys.gate, b"closed")
     link = make_link(alice, waits=False)
