@@ -50,6 +50,7 @@ def open_redis(
     fleet, address = opened
     fleet = replace(fleet, generation=fleet.generation + 1)
     write_fleet(run.folder, fleet)  # before anything is published: versions of a generation must never repeat
+    _look_over(fleet, address, say)
     if run.status().state == "finished":
         _forget_farewell(address)
     if passwords := _invited(fleet, address, say):
@@ -117,6 +118,19 @@ def _named_redis(run: Run, wishes: Wishes, before: FleetFile | None) -> tuple[Fl
         advertise=advertise,
     )
     return fleet, address
+
+
+def _look_over(fleet: FleetFile, address: Address, say: Callable[[str], None]) -> None:
+    """Say what the run could lose by another's Redis, and give everyone invited the rights of today."""
+    from soulsai.transport.redis.access import renew_rights
+    from soulsai.transport.redis.connection import connect
+    from soulsai.transport.redis.foreign import shortcomings
+    from soulsai.transport.redis.keys import Keys
+
+    with connect(address) as admin:
+        for sentence in () if fleet.own else shortcomings(admin):
+            say(f"careful: {sentence}")
+        renew_rights(admin, Keys(fleet.run), say)
 
 
 def _forget_farewell(address: Address) -> None:

@@ -403,11 +403,12 @@ def fleet_of(souls, *arguments):
     return json.loads(result.stdout), result.returncode
 
 
-def wait_for_rows(souls, name, limit_s=LIMIT_S):
+def wait_for_rows(souls, name, workers=1, limit_s=LIMIT_S):
+    """Until so many workers of a name have sent something."""
     deadline_s = time.monotonic() + limit_s
     while True:
         report, _ = fleet_of(souls)
-        if report["names"].get(name, {"sent": 0})["sent"]:
+        if sum(worker["name"] == name and worker["sent"] > 0 for worker in report["workers"]) >= workers:
             return report
         assert time.monotonic() < deadline_s, report
         time.sleep(0.2)
@@ -425,7 +426,7 @@ def test_a_fleet_from_start_to_end(souls, preset):
     url = souls.wait_for("serve", r"souls join (redis://friend:\S+)")[1]
     friend = souls.start("friend", "join", "--workers", 2, SOULS_URL=url)
     souls.wait_for("friend", "joined mine-")
-    report = wait_for_rows(souls, "friend")
+    report = wait_for_rows(souls, "friend", workers=2)
     assert {worker["state"] for worker in report["workers"]} <= {"playing", "waiting"}
     assert is_served(folder)
 
