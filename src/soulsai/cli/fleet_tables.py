@@ -97,7 +97,7 @@ def learner_line(learner: Mapping[str, str]) -> str:
 
 
 def _worker(row: WorkerRow, learner: Mapping[str, str]) -> Report:
-    from soulsai.learning.intake import lag_of
+    from soulsai.transport.versions import lag_of
 
     newest, beat = int(learner.get("version", 0) or 0), row.beat
     return {

@@ -171,7 +171,7 @@ def _show(crew: Crew, board: Board, stop: Callable[[], bool]) -> None:
 
 def line(board: Board, restarts: Mapping[str, int] | None = None) -> str:
     """How all workers of this machine are doing."""
-    from soulsai.learning.intake import ORDER
+    from soulsai.transport.versions import ORDER
 
     fights, wins = board.total("fights"), board.total("wins")
     version = max(int(board.read(index)["policy"]) for index in range(board.count)) % ORDER

@@ -92,9 +92,7 @@ class Screen:
         """The panel as it stands."""
         figures = self._figures(self._progress) if self._progress else Text()
         news = Text("\n".join(self._news), style="dim")
-        return Panel(
-            Group(self._bar, figures, news), title=Text(f"souls train: {self._name}"), border_style="dark_orange3"
-        )
+        return Panel(Group(self._bar, figures, news), title=Text(f"souls: {self._name}"), border_style="dark_orange3")
 
     def _draw(self) -> None:
         if self.live is not None:

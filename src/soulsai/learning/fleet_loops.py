@@ -15,11 +15,12 @@ from soulsai.acting.explorer import scheduled_epsilons
 from soulsai.acting.rollouts import Rollout
 from soulsai.checkpoints.store import Checkpoint
 from soulsai.config.schema import Config
-from soulsai.learning.intake import Arrival, Intake, lag_of, version_of
+from soulsai.learning.intake import Arrival, Intake
 from soulsai.learning.students import Counters, Parts, PPOStudent, QStudent
 from soulsai.transport.experience import Layout, RolloutChunk, TransitionChunk
 from soulsai.transport.links import LearnerLink
 from soulsai.transport.policies import Policy, pack_policy
+from soulsai.transport.versions import lag_of, version_of
 
 WAIT_S = 0.2
 """How long a loop waits for experience before it looks up."""

@@ -14,20 +14,8 @@ from soulsai.transport.links import Delivery, LearnerLink
 
 MOST_MARKS = 20_000
 """Worker lives remembered; of older ones nothing can still be on its way."""
-ORDER = 1 << 32
-"""Versions of one generation. A learner that is started again begins a new one: versions never repeat."""
 
 log = logging.getLogger(__name__)
-
-
-def version_of(generation: int, number: int) -> int:
-    """The version of the policy published as number `number` by one start of the learner."""
-    return generation * ORDER + number
-
-
-def lag_of(newest: int, version: int) -> int:
-    """How many versions a policy is old; of another generation, how far the two are apart."""
-    return abs(newest % ORDER - version % ORDER)
 
 
 @dataclass(frozen=True)

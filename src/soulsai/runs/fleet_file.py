@@ -13,7 +13,7 @@ from typing import Any
 from soulsai.errors import RunError
 from soulsai.runs.files import reason
 from soulsai.runs.lock import is_locked
-from soulsai.transport.redis.private_files import write_private
+from soulsai.runs.private_files import write_private
 
 FILE = "fleet.json"
 LOCK = "fleet.lock"

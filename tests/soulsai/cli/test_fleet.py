@@ -12,12 +12,12 @@ from soulsai.cli import fleet as verbs
 from soulsai.cli.fleet_tables import books_line, open_lines, picture, report_of
 from soulsai.cli.main import app
 from soulsai.errors import RunError, TransportError
-from soulsai.learning.intake import version_of
 from soulsai.runs.fleet_file import FILE, LOCK, FleetFile, read_fleet, served_run, write_fleet
 from soulsai.runs.lock import locked
 from soulsai.transport.links import Account
 from soulsai.transport.redis.beats import Beat
 from soulsai.transport.redis.ledger import Book, FleetView, WorkerRow
+from soulsai.transport.versions import version_of
 
 ADMIN = "redis://admin:hush@127.0.0.1:1/mine-123456"
 FLEET = FleetFile("mine-123456", ADMIN, "redis://127.0.0.1:1", own=True, host="127.0.0.1", generation=3)

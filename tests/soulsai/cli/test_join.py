@@ -15,11 +15,11 @@ from soulsai.cli.main import app
 from soulsai.cli.playing import Board, WatchedLink
 from soulsai.config import config_to_toml, load_preset, with_settings
 from soulsai.errors import ConfigError, TransportError
-from soulsai.learning.intake import version_of
 from soulsai.learning.wiring import environment_version
 from soulsai.transport.links import Parcel, Progress
 from soulsai.transport.redis.books import Sent
 from soulsai.transport.redis.connection import Refused
+from soulsai.transport.versions import version_of
 from soulsai.transport.welcome import Welcome, pack_welcome
 
 PACKAGE = version("soulsgym")

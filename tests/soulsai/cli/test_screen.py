@@ -48,7 +48,7 @@ def test_the_picture_fits_the_screen(progress, width):
         view.show(progress)
     lines = drawn(view, width)
     assert all(len(line) <= width for line in lines)
-    assert "souls train: mine" in lines[0]
+    assert "souls: mine" in lines[0]
 
 
 def test_what_the_picture_shows():

@@ -7,12 +7,12 @@ import pytest
 
 from soulsai.config import load_preset, with_settings
 from soulsai.learning.fleet_loops import CHUNKS_OWED, Place
-from soulsai.learning.intake import ORDER, lag_of, version_of
 from soulsai.learning.session import Fleet, run_session
 from soulsai.learning.training import Training
 from soulsai.learning.wiring import build_fleet_loop, build_worker, environment_version
 from soulsai.transport.links import Parcel
 from soulsai.transport.policies import unpack_policy
+from soulsai.transport.versions import ORDER, lag_of, version_of
 
 Q = with_settings(
     load_preset("cartpole-dqn"),

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from soulsai.errors import TransportError
-from soulsai.transport.redis.private_files import make_private_folder, write_private
+from soulsai.runs.private_files import make_private_folder, write_private
 
 LIFETIME = datetime.timedelta(days=3650)
 MARGIN = datetime.timedelta(days=30)

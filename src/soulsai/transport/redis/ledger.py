@@ -13,6 +13,7 @@ from soulsai.transport.links import Account
 from soulsai.transport.redis.beats import EVERYONE, LEFT, STOP, Beat, Command, read_beat, read_commands, write_commands
 from soulsai.transport.redis.books import Books, Life, Sent, read_books, read_label, read_sent
 from soulsai.transport.redis.keys import Keys, check_name, is_worker
+from soulsai.transport.versions import lag_of
 
 SILENT_AFTER_S = 10.0
 HANG_S = 60.0
@@ -212,7 +213,7 @@ def _row(seen: Snapshot, worker: str, newest: int, silent_after_s: float, hang_s
     beat_s, beat = seen.beats.get(worker, (-math.inf, Beat()))
     age_s = max(0.0, seen.now_s - beat_s)
     state = _state(beat, age_s, silent_after_s, hang_s)
-    lag = max(0, newest - beat.policy) if beat.policy else 0
+    lag = lag_of(newest, beat.policy) if beat.policy else 0
     return WorkerRow(worker, Keys.name_of(worker), state, age_s, lag, beat, seen.account(worker))
 
 

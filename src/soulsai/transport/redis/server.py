@@ -31,10 +31,10 @@ from redis.exceptions import AuthenticationError, RedisError
 from soulsai.errors import TransportError
 from soulsai.runs.files import reason
 from soulsai.runs.lock import locked
+from soulsai.runs.private_files import make_private_folder, write_private
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.certificates import Certificates, make_certificates
 from soulsai.transport.redis.connection import connect
-from soulsai.transport.redis.private_files import make_private_folder, write_private
 
 ADMIN = "admin"
 """The user that may do everything; the default user is off."""
