@@ -380,7 +380,7 @@ def _slow_fleet(seconds: float, admin: Address, guest: Address, number: int, fol
     from soulsai.learning.wiring import build_fleet_loop
     from soulsai.runs.run import Run
 
-    config = with_settings(_config(), ["run.checkpoint_every_s=10", "fleet.number=1"])
+    config = with_settings(_config(), ["run.checkpoint_every_s=10", "fleet.number=1", "fleet.publish_every_s=2"])
     run = Run.create(Path(folder) / "run", config_to_toml(config), preset=PRESET, command=[])
     link = RedisLearnerLink(admin)
     view = _Watch()

@@ -188,7 +188,7 @@ class FleetConfig:
     chunk_rows: int = setting(512, "Q-learning: transitions in a chunk, at most", low=1, high=16_384)
     chunk_s: float = setting(1.0, "Q-learning: seconds after which a chunk is sent that is not full", low=0.01)
     max_lag: int = setting(4, "PPO: versions a rollout may be old; older ones are discarded and counted", low=0)
-    publish_every_s: float = setting(0.5, "Q-learning: seconds between versions of the policy, at least", low=0.0)
+    publish_every_s: float = setting(1.0, "Q-learning: seconds between versions of the policy, at least", low=0.0)
     max_chunks: int = setting(4096, "chunks of one name in Redis; beyond them simulated workers wait, games drop some",
                               low=2)  # fmt: skip
     buffer_mb: float = setting(64.0, "unsent experience a worker keeps while Redis cannot be reached", low=1.0)

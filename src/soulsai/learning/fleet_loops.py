@@ -30,7 +30,7 @@ LOOK_EVERY_S = 1.0
 """Between looks at the accounts of the fleet."""
 UNSAVED_BYTES = 64 << 20
 """Experience that is stored but in no checkpoint stays with the transport; so much of it calls for one."""
-BEHIND_S = 1.0
+BEHIND_S = 0.3
 """How often a learner that owes more than it should takes what came."""
 CHUNKS_AHEAD = 2
 """Chunks whose gradient steps may be owed before simulated workers are asked to wait."""
@@ -156,7 +156,7 @@ class FleetQLoop(QStudent):
     def iterate(self) -> dict[str, float]:
         """Take what came, learn for a moment, publish if it is time."""
         with self.clock.phase("receive"):
-            arrivals = self._hub.intake.take(0.0 if self.owes() else WAIT_S) if self._may_receive() else []
+            arrivals = self._received()
         with self.clock.phase("store"):
             for arrival in arrivals:
                 self._store(arrival)
@@ -226,12 +226,16 @@ class FleetQLoop(QStudent):
         self._unsaved.append(arrival)
         self._unsaved_bytes += len(arrival.delivery.parcel.frame)
 
-    def _may_receive(self) -> bool:
-        """One that is behind takes what came only now and then: from workers that cannot wait."""
+    def _received(self) -> list[Arrival]:
+        """All that came. One that is behind looks only now and then: it has enough, but some workers cannot wait."""
         if self._is_behind() and time.monotonic() - self._received_s < BEHIND_S:
-            return False
+            return []
         self._received_s = time.monotonic()
-        return True
+        arrivals = more = self._hub.intake.take(0.0 if self.owes() else WAIT_S)
+        while more and sum(len(arrival.delivery.parcel.frame) for arrival in arrivals) < UNSAVED_BYTES:
+            more = self._hub.intake.take(0.0)
+            arrivals += more
+        return arrivals
 
     def _is_behind(self) -> bool:
         return self.counters.updates_owed > CHUNKS_AHEAD * self._owed_for_a_chunk
