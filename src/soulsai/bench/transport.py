@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -43,6 +43,8 @@ PER_READ = 16
 POLICIES = 60
 POLICY_EVERY_S = 0.05
 IDLE_S = 5.0
+WORKERS_PER_PROCESS = 25
+"""A process for each of 100 workers would not fit into memory beside the learner."""
 FLEET_S = 20.0
 """A fleet of slow workers is looked at for so long at least, to see a checkpoint or two."""
 GAME_STEPS_PER_S = 22.0
@@ -387,8 +389,11 @@ def _slow_fleet(seconds: float, admin: Address, guest: Address, number: int, fol
     loop = build_fleet_loop(config, link, Place(RUN, 2), view.say)
     training = Training(run, config, view=view, stop=lambda: view.is_over(), loop=loop)
     training.begin()
-    with _child(_play_slowly, guest, config_to_toml(config), number) as fleet:
-        fleet.send_bytes(b"go")
+    with ExitStack() as held:
+        text, groups = config_to_toml(config), range(0, number, WORKERS_PER_PROCESS)
+        fleet = [held.enter_context(_child(_play_slowly, guest, text, first, number)) for first in groups]
+        for process in fleet:
+            process.send_bytes(b"go")
         ready_s = time.monotonic() + READY_S
         view.is_over = lambda: view.workers >= number or time.monotonic() > ready_s
         training.go()
@@ -396,7 +401,8 @@ def _slow_fleet(seconds: float, admin: Address, guest: Address, number: int, fol
         end_s = time.monotonic() + max(seconds, FLEET_S)
         view.is_over = lambda: time.monotonic() > end_s
         training.go()
-        fleet.send_bytes(b"end")
+        for process in fleet:
+            process.send_bytes(b"end")
         drops = {reason for account in link.accounts() for reason, rows in account.dropped.items() if rows}
         dropped = float(sum(sum(account.dropped.values()) for account in link.accounts()))
     training.close("stopped")
@@ -431,8 +437,8 @@ class _Watch:
         self.workers = progress.metrics.get("fleet/workers", self.workers)
 
 
-def _play_slowly(connection: Connection, guest: Address, config_toml: str, number: int) -> None:
-    """Many workers in one process, each with its own connection, at the pace of the game."""
+def _play_slowly(connection: Connection, guest: Address, config_toml: str, first: int, number: int) -> None:
+    """Some of the workers in one process, each with its own connections, at the pace of the game."""
     from soulsai.config import config_from_toml
     from soulsai.learning.wiring import build_worker
 
@@ -441,7 +447,7 @@ def _play_slowly(connection: Connection, guest: Address, config_toml: str, numbe
     threads: list[threading.Thread] = []
     connection.send_bytes(b"ready")
     connection.recv_bytes(16)
-    for index in range(number):
+    for index in range(first, min(first + WORKERS_PER_PROCESS, number)):
         link = RedisWorkerLink(
             guest, worker_id(NAME, 10 + index, "000003"), max_chunks=4096, buffer_bytes=1 << 20, waits=False
         )

@@ -24,13 +24,13 @@ from soulsai.transport.versions import lag_of, version_of
 
 WAIT_S = 0.2
 """How long a loop waits for experience before it looks up."""
-LEARN_S = 0.25
+LEARN_S = 0.2
 """How long a loop learns before it looks for experience again."""
 LOOK_EVERY_S = 1.0
 """Between looks at the accounts of the fleet."""
 UNSAVED_BYTES = 64 << 20
 """Experience that is stored but in no checkpoint stays with the transport; so much of it calls for one."""
-BEHIND_S = 0.3
+BEHIND_S = 0.2
 """How often a learner that owes more than it should takes what came."""
 CHUNKS_AHEAD = 2
 """Chunks whose gradient steps may be owed before simulated workers are asked to wait."""
