@@ -16,13 +16,9 @@ from pathlib import Path
 SOLVED = 200.0
 LIMIT_S = 900.0
 PRESET = "lunarlander-ppo"
-SETTINGS = (
-    "fleet.number=8",
-    "run.threads=1",
-    "run.evaluate_every_steps=0",
-    "run.final_fights=0",
-    "run.log_every_s=0.5",
-)
+ENVIRONMENTS = 16
+"""All workers together play so many."""
+SETTINGS = ("run.threads=1", "run.evaluate_every_steps=0", "run.final_fights=0", "run.log_every_s=0.5")
 SOULS = [str(Path(sys.executable).parent / "souls")]
 
 
@@ -43,8 +39,9 @@ def wait_for(what: str, ready: object, limit_s: float = 60.0) -> None:
 
 def solve(folder: Path, workers: int) -> dict[str, float]:
     """One run until it is solved, or the time is up."""
-    settings = [part for setting in SETTINGS for part in ("--set", setting)]
-    command = [*SOULS, "serve", PRESET, "--run", str(folder), "--plain", "--set", "run.steps=5000000", *settings]
+    chosen = (*SETTINGS, f"fleet.number={ENVIRONMENTS // workers}")
+    settings = [part for setting in chosen for part in ("--set", setting)]
+    command = [*SOULS, "serve", PRESET, "--run", str(folder), "--plain", *settings]
     with (folder.parent / f"{folder.name}.log").open("w") as log:
         learner = subprocess.Popen(command, stdout=log, stderr=log)
         fleet = folder / "fleet.json"
@@ -74,10 +71,16 @@ def solve(folder: Path, workers: int) -> dict[str, float]:
     return found | {"workers": workers}
 
 
+def is_over(metrics: Path) -> bool:
+    """Whether the run has made all its steps."""
+    status = metrics.parent / "status.json"
+    return status.exists() and json.loads(status.read_text())["state"] == "finished"
+
+
 def watch(metrics: Path) -> dict[str, float]:
     """Follow the metrics until it is solved."""
     began_s = time.monotonic()
-    while time.monotonic() - began_s < LIMIT_S:
+    while time.monotonic() - began_s < LIMIT_S and not is_over(metrics):
         for row in rows_of(metrics):
             if row.get("return/training", -1e9) >= SOLVED and row["episodes"] >= 100:
                 return {"solved_s": row["elapsed_s"], "steps": row["step"], "return": row["return/training"]}

@@ -31,8 +31,10 @@ FAILURES_IN_A_ROW = 3
 """Failures of the environment, with no chunk between them, after which the worker gives up and is started anew."""
 PAUSE_S = 0.02
 REPORT_EVERY_S = 0.5
-WAIT_FOR_POLICY_S = 10.0
-"""How long a worker that has sent enough for an update waits for the policy that comes of it."""
+PATIENCE = 3.0
+"""A worker that has sent its share of an update waits for the policy that comes of it, for so many times as long as it
+has played for the share. Then some other may be gone, and it plays on."""
+SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.5, 10.0
 
 log = logging.getLogger(__name__)
 Networks = Mapping[str, ActorCritic | QNetwork]
@@ -124,9 +126,8 @@ class Worker:
         self._config, self._link, self._networks = config, link, networks
         self._make_world, self._pace, self._touch = make_world, pace, touch
         self._seed = np.random.SeedSequence([config.run.seed, zlib.crc32(link.worker.encode())])
-        number = config.gym.number if config.world == "gym" else config.fight.number
-        self._enough = config.ppo.rollout * number
         self._sent_rows = 0  # with the policy as it is
+        self._policy_s = 0.0  # when it came
         self._sequence = 0
         self._policy: Policy | None = None
         self._told: set[str] = set()
@@ -182,16 +183,18 @@ class Worker:
 
     def _wait_for_policy(self, world: PacedWorld) -> None:
         """On-policy, and not in real time: more than an update takes would only be too old."""
-        if self._pace or self._config.algorithm != "ppo":
+        assert self._policy is not None
+        if self._pace or not self._policy.share:
             return
-        until_s = time.monotonic() + WAIT_FOR_POLICY_S
-        while self._sent_rows >= self._enough and time.monotonic() < until_s and not self._link.stopping:
+        played_s = time.monotonic() - self._policy_s
+        until_s = time.monotonic() + min(max(PATIENCE * played_s, SHORTEST_WAIT_S), LONGEST_WAIT_S)
+        while self._sent_rows >= self._policy.share and time.monotonic() < until_s and not self._link.stopping:
             self._touch()
             self._report(world, "waiting")
             time.sleep(PAUSE_S / 10)
             self._refresh()
         if time.monotonic() >= until_s:
-            self._sent_rows = 0
+            self._sent_rows, self._policy_s = 0, time.monotonic()
 
     def _player(self, world: PacedWorld) -> Player:
         seed = self._seed.spawn(1)[0]
@@ -236,7 +239,7 @@ class Worker:
                 log.warning("a policy was passed over: %s", error)
             return
         self._policy = policy
-        self._sent_rows = 0
+        self._sent_rows, self._policy_s = 0, time.monotonic()
 
     def _report(self, world: PacedWorld, state: str) -> None:
         now_s, steps = time.monotonic(), self._steps_before + world.steps

@@ -147,8 +147,10 @@ def _play(
     """Play until all workers have ended, or the user stops them; their last words."""
     from soulsai.acting.crew import Crew
     from soulsai.cli.playing import Board, Journey, play_remote
+    from soulsai.transport.redis.worker import server_time
 
-    journey = Journey(address.url(), address.ca, welcome.config_toml, welcome.package, pace, patience_s)
+    joined_s = server_time(address, patience_s)
+    journey = Journey(address.url(), address.ca, welcome.config_toml, welcome.package, pace, patience_s, joined_s)
     board = Board(workers)
     crew = Crew(play_remote, workers, arguments=lambda index: (board, journey), hang_s=config.fleet.hang_s, say=_say)
     crew.start()

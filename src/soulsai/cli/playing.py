@@ -37,6 +37,7 @@ class Journey:
     package: str
     pace: float
     patience_s: float | None
+    joined_s: float  # by the clock of Redis
 
 
 class Board:
@@ -114,6 +115,7 @@ def play_remote(life: Life, board: Board, journey: Journey) -> None:
         **({"ahead": 0} if config.algorithm == "ppo" else {}),  # what is played meanwhile would be too old
         beat_s=config.fleet.beat_s,
         patience_s=journey.patience_s,
+        started_s=journey.joined_s,
         about={"host": platform.node(), "package": journey.package},
     )
     watched = WatchedLink(link, board, life.index, life.touch)

@@ -103,7 +103,7 @@ def _served(
     news = News()
     with ExitStack() as held:
         fleet, address = open_redis(run, config, wishes, held, news.say)
-        link = RedisLearnerLink(address, say=news.say)
+        link = RedisLearnerLink(address, say=news.say, silent_after_s=config.fleet.silent_after_s)
         held.callback(link.close)
         link.welcome(_welcome(fleet.run, config))
         _tell_how_to_join(run, fleet)

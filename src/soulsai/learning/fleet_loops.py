@@ -36,6 +36,8 @@ CHUNKS_AHEAD = 2
 """Chunks whose gradient steps may be owed before simulated workers are asked to wait."""
 CHUNKS_OWED = 16
 """Chunks whose gradient steps may be owed at all: workers that cannot wait bring more than can be learned from."""
+CHUNKS_PER_WORKER = 4
+"""More of them for each worker: so many it may send before it sees that the gate is closed."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Hub:
         self._lags: list[int] = []
         self._looked_s = -LOOK_EVERY_S
         self._published_s = 0.0
+        self.workers = 0
+        """Those whose heart beat when last looked at."""
 
     @property
     def version(self) -> int:
@@ -70,15 +74,16 @@ class Hub:
         """How old the newest policy is."""
         return time.monotonic() - self._published_s
 
-    def publish(self, networks: Mapping[str, torch.nn.Module], steps: int) -> None:
-        """Make the networks as they are the newest policy."""
+    def publish(self, networks: Mapping[str, torch.nn.Module], steps: int, wanted: int = 0) -> None:
+        """Make the networks as they are the newest policy; `wanted` rows are for the next update, of all workers."""
         self._number += 1
         tensors = {
             f"{name}.{key}": value.detach().cpu()
             for name, net in networks.items()
             for key, value in net.state_dict().items()
         }
-        self.link.publish(self.version, pack_policy(Policy(self.version, steps, tensors), run=self._place.run))
+        share = -(-wanted // max(1, self.workers))
+        self.link.publish(self.version, pack_policy(Policy(self.version, steps, tensors, share), run=self._place.run))
         self._published_s = time.monotonic()
 
     def gate(self, *, is_open: bool) -> None:
@@ -100,7 +105,8 @@ class Hub:
         if time.monotonic() - self._looked_s < LOOK_EVERY_S:
             return {}
         self._looked_s = time.monotonic()
-        values = {"fleet/version": float(self._number), "fleet/workers": float(self.link.workers())}
+        self.workers = self.link.workers()
+        values = {"fleet/version": float(self._number), "fleet/workers": float(self.workers)}
         accounts = self.link.accounts()
         values["fleet/sent"] = float(sum(account.sent for account in accounts))
         values["fleet/stored"] = float(sum(account.stored for account in accounts))
@@ -115,7 +121,9 @@ class Hub:
             values["fleet/lag"] = float(np.mean(self._lags))
             self._lags = []
         told = {"version": self.version, "steps": counters.steps, "updates": counters.updates}
-        self.link.describe(told | {"target": self._config.run.steps, "generation": self._place.generation})
+        told |= {"target": self._config.run.steps, "generation": self._place.generation}
+        fleet = self._config.fleet
+        self.link.describe(told | {"silent_after_s": fleet.silent_after_s, "hang_s": fleet.hang_s})
         return values
 
     def notes(self) -> dict[str, Any]:
@@ -183,14 +191,15 @@ class FleetQLoop(QStudent):
         return super().parts() | {"episodes": dict(self.episodes.state())}
 
     def notes(self) -> dict[str, Any]:
-        """What came so far, and the version."""
-        return self._hub.notes()
+        """What came so far, the version, and what was left out."""
+        return self._hub.notes() | {"skipped": self._skipped}
 
     def restore(self, saved: Checkpoint) -> None:
         """Go on from a checkpoint; the store is filled before."""
         super().restore(saved)
         self.episodes.restore(saved.arrays("episodes"))
         self._hub.restore(saved.state["loop"])
+        self._skipped = saved.state["loop"]["skipped"]
         self._publish()
 
     def pause(self) -> None:
@@ -243,7 +252,8 @@ class FleetQLoop(QStudent):
     def _limit_debt(self) -> None:
         """Ask workers to wait where the learner falls behind, and let go of what can never be made up."""
         self._hub.gate(is_open=not self._is_behind())
-        too_many = self.counters.updates_owed - CHUNKS_OWED * self._owed_for_a_chunk
+        most = CHUNKS_OWED + CHUNKS_PER_WORKER * self._hub.workers
+        too_many = self.counters.updates_owed - most * self._owed_for_a_chunk
         if too_many > 0.0:
             self.counters.updates_owed -= too_many
             self._skipped += too_many
@@ -342,7 +352,7 @@ class FleetPPOLoop(PPOStudent):
 
     def _publish(self) -> None:
         with self.clock.phase("publish"):
-            self._hub.publish(self.networks(), self.counters.steps)
+            self._hub.publish(self.networks(), self.counters.steps, self._wanted)
 
 
 def _joined(arrivals: Sequence[Arrival]) -> Rollout:

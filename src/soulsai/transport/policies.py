@@ -21,11 +21,15 @@ LARGEST_TABLE = 1 << 20
 
 @dataclass(frozen=True)
 class Policy:
-    """Weights by name, such as "network.xxx" and "twin.xxx"; `steps` are those of the whole run so far."""
+    """Weights by name, such as "network.xxx" and "twin.xxx"; `steps` are those of the whole run so far.
+
+    `share` is how many rows the next update takes from each worker, if all of them send as many; 0 if that is not so.
+    """
 
     version: int
     steps: int
     tensors: dict[str, torch.Tensor]
+    share: int = 0
 
 
 def pack_policy(policy: Policy, *, run: str) -> bytes:
@@ -35,7 +39,8 @@ def pack_policy(policy: Policy, *, run: str) -> bytes:
     # Copies, for views of one flat tensor are no separate tensors to safetensors.
     tensors = {name: _copied(name, tensor) for name, tensor in policy.tensors.items()}
     stored = np.frombuffer(safetensors.torch.save(tensors), np.uint8)
-    return encode(Kind.POLICY, run=run, policy=policy.version, steps=policy.steps, arrays={"tensors": stored})
+    return encode(Kind.POLICY, run=run, policy=policy.version, steps=policy.steps, rows=policy.share,
+                  arrays={"tensors": stored})  # fmt: skip
 
 
 def unpack_policy(data: bytes, *, run: str) -> Policy:
@@ -53,7 +58,7 @@ def unpack_policy(data: bytes, *, run: str) -> Policy:
     for name, tensor in tensors.items():
         if tensor.dtype not in DTYPES or not bool(tensor.isfinite().all()):
             raise BadFrame("invalid", f"{name[:80]!r} is no tensor of finite numbers")
-    return Policy(header.policy, header.steps, tensors)
+    return Policy(header.policy, header.steps, tensors, header.rows)
 
 
 def _copied(name: str, tensor: torch.Tensor) -> torch.Tensor:

@@ -21,7 +21,8 @@ LAYOUTS = {"q": Layout(4, 2, 1, 0), "ppo": Layout(4, 2, 1, 8)}
 def policy_of(config, version=7, run="run"):
     networks = build_networks(config, 4, 2)
     tensors = {f"{name}.{key}": value for name, net in networks.items() for key, value in net.state_dict().items()}
-    return version, pack_policy(Policy(version, 100, tensors), run=run)
+    share = 32 if config.algorithm == "ppo" else 0
+    return version, pack_policy(Policy(version, 100, tensors, share), run=run)
 
 
 def opened(parcel, config):

@@ -1,12 +1,13 @@
 """The learner's loops, fed by real workers over a transport without a process boundary."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from soulsai.config import load_preset, with_settings
-from soulsai.learning.fleet_loops import CHUNKS_OWED, Place
+from soulsai.learning.fleet_loops import BEHIND_S, CHUNKS_OWED, CHUNKS_PER_WORKER, Place
 from soulsai.learning.session import Fleet, run_session
 from soulsai.learning.training import Training
 from soulsai.learning.wiring import build_fleet_loop, build_worker, environment_version
@@ -100,8 +101,9 @@ def test_a_learner_that_falls_behind_asks_workers_to_wait(memory_link):
     play(Q, memory_link, 4)
     loop.iterate()
     assert not memory_link.is_open
-    most = CHUNKS_OWED * Q.fleet.chunk_rows / 0.01
-    play(Q, memory_link, 30)
+    most = (CHUNKS_OWED + CHUNKS_PER_WORKER) * Q.fleet.chunk_rows / 0.01
+    play(Q, memory_link, 40)
+    time.sleep(BEHIND_S)
     metrics = loop.iterate()
     assert loop.counters.updates_owed <= most
     assert metrics["fleet/updates_skipped"] > 0

@@ -166,10 +166,12 @@ def snapshot(admin: redis.Redis, keys: Keys, *, entries: bool) -> Snapshot:
 
 
 def look(
-    admin: redis.Redis, keys: Keys, *, silent_after_s: float = SILENT_AFTER_S, hang_s: float = HANG_S
+    admin: redis.Redis, keys: Keys, *, silent_after_s: float | None = None, hang_s: float | None = None
 ) -> FleetView:
-    """Who is there and how they are doing."""
+    """Who is there and how they are doing, by the limits that the learner has told of if none are given."""
     seen = snapshot(admin, keys, entries=False)
+    silent_after_s = silent_after_s or float(seen.learner.get("silent_after_s", SILENT_AFTER_S))
+    hang_s = hang_s or float(seen.learner.get("hang_s", HANG_S))
     newest = int(seen.learner.get("version", "0") or 0)
     rows = [_row(seen, worker, newest, silent_after_s, hang_s) for worker in seen.lives()]
     total = _total(row.account for row in rows)

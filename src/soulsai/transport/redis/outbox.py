@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from soulsai.transport.links import Parcel
 from soulsai.transport.redis.books import Sent
 
-WAITING_CHUNKS = 16
+WAITING_CHUNKS = 4
 """Chunks that a worker which can wait is ahead of Redis."""
 BATCH_BYTES = 1 << 20
 BATCH_CHUNKS = 16

@@ -25,6 +25,8 @@ from soulsai.transport.redis.keys import Keys
 from soulsai.transport.redis.outbox import WAITING_CHUNKS, Outbox
 
 OPEN = b"open"
+GATED_CHUNKS = 2
+"""Chunks sent at once by a worker that may find the gate closed with the next answer."""
 FRESH_S = 0.5
 """How long an answer about the room in the stream holds."""
 POLL_S = (0.02, 0.05)
@@ -71,6 +73,13 @@ def fetch_welcome(address: Address, *, patience_s: float = 10.0) -> bytes:
             time.sleep(WELCOME_PAUSE_S)
 
 
+def server_time(address: Address, patience_s: float | None = None) -> float:
+    """What time it is for Redis, in seconds."""
+    with connect(address, client="souls-join") as client:
+        seconds, microseconds = Retry(address, patience_s).run("ask for the time", client.time)
+    return float(seconds) + float(microseconds) / 1e6
+
+
 class RedisWorkerLink:
     """One worker life. Experience is kept in memory while Redis cannot be reached, up to `buffer_bytes`."""
 
@@ -86,7 +95,9 @@ class RedisWorkerLink:
         beat_s: float = 2.0,
         patience_s: float | None = None,
         about: Mapping[str, str] | None = None,
+        started_s: float | None = None,
     ) -> None:
+        """`started_s`: commands that were given before it, by the clock of Redis, are for others; now if not given."""
         self.run = address.run
         self.worker = worker
         self.is_near = address.is_near
@@ -100,7 +111,7 @@ class RedisWorkerLink:
         self._outbox = Outbox(buffer_bytes, waits=waits, ahead=ahead)
         retry = Retry(address, patience_s)
         self._sender = _Sender(address, self._keys, worker, self._outbox, retry, max_chunks, obeys_gate=waits)
-        self._listener = _Listener(address, self._keys, worker, retry, beat_s, about or {}, self._outbox)
+        self._listener = _Listener(address, self._keys, worker, retry, beat_s, about or {}, self._outbox, started_s)
         self._threads = [
             threading.Thread(target=self._guard, args=(self._send,), name=f"{worker} sends", daemon=True),
             threading.Thread(target=self._guard, args=(self._listen,), name=f"{worker} listens", daemon=True),
@@ -255,7 +266,7 @@ class _Sender:
             self._wait_for_room()
             return
         self._waits_since_s = None
-        batch = self._outbox.take(self._room)
+        batch = self._outbox.take(min(self._room, GATED_CHUNKS) if self._obeys_gate else self._room)
         if batch:
             self._append(batch, stop)
 
@@ -392,6 +403,7 @@ class _Listener:
         beat_s: float,
         about: Mapping[str, str],
         outbox: Outbox,
+        started_s: float | None,
     ) -> None:
         self._client: Any = connect(address, client=f"souls-{worker}-listens")
         self._keys = keys
@@ -408,7 +420,7 @@ class _Listener:
         self._progress = Progress()
         self._moved_s = time.monotonic()
         self._next_beat_s = 0.0
-        self._started_s: float | None = None
+        self._started_s = started_s
 
     def take_policy(self) -> bytes | None:
         """The newest one, once."""
