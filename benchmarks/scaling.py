@@ -18,7 +18,18 @@ LIMIT_S = 900.0
 PRESET = "lunarlander-ppo"
 ENVIRONMENTS = 16
 """All workers together play so many."""
-SETTINGS = ("run.threads=1", "run.evaluate_every_steps=0", "run.final_fights=0", "run.log_every_s=0.5")
+SETTINGS = (
+    "ppo.rollout=256",
+    "ppo.minibatch=256",
+    "ppo.epochs=6",
+    "ppo.learning_rate=1e-3",
+    "ppo.gamma=0.999",
+    "ppo.lam=0.98",
+    "run.threads=1",
+    "run.evaluate_every_steps=0",
+    "run.final_fights=0",
+    "run.log_every_s=0.5",
+)
 SOULS = [str(Path(sys.executable).parent / "souls")]
 
 
@@ -67,8 +78,8 @@ def solve(folder: Path, workers: int) -> dict[str, float]:
         text=True,
         check=False,
     )
-    print(evaluated.stdout.strip().splitlines()[-1:] or evaluated.stderr)
-    return found | {"workers": workers}
+    mean = json.loads(evaluated.stdout)["mean"] if evaluated.returncode == 0 else float("nan")
+    return found | {"workers": workers, "greedy": mean}
 
 
 def is_over(metrics: Path) -> bool:

@@ -1,0 +1,432 @@
+"""A learner, its workers and a Redis, all of them real processes, and someone who ends them without warning."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+from fault_plan import NAMES, WORKERS, Event, Scale
+from fault_proxy import Proxy
+
+from soulsai.runs.run import Run
+from soulsai.transport.policies import unpack_policy
+from soulsai.transport.redis.access import invite
+from soulsai.transport.redis.connection import connect
+from soulsai.transport.redis.keys import Keys
+from soulsai.transport.redis.ledger import Book, WorkerRow, check_books, look
+from soulsai.transport.redis.server import OwnServer
+
+RUN = "faults"
+MARK = "SOULS_FAULTS_MARK"
+"""In the environment of every process that is started here, and of all that those start."""
+LIMIT_S = 240.0
+"""For anything that takes a few seconds on a machine that has nothing else to do."""
+MORE_STEPS = 4000
+"""That the last learner makes at least, to end the run by itself."""
+TICK_S = 0.1
+SAMPLE_S = 0.5
+MEMORY_S = 1.0
+BACK_S = 2.0
+"""After so long a worker that was killed is started again."""
+POLITE = 4
+ORPHAN_S = 15.0
+"""A process whose parent was killed must be gone by then, even if it had only just been started."""
+SILENT_S = 4.0
+BUSY = ("playing", "waiting")
+SETTINGS = (
+    "run.threads=1",
+    "run.device=cpu",
+    "run.steps=1000000000",
+    "run.evaluate_every_steps=0",
+    "run.final_fights=40",
+    "run.checkpoint_every_s=3",
+    "run.log_every_s=0.5",
+    "fleet.beat_s=1",
+    f"fleet.silent_after_s={SILENT_S:g}",
+)
+
+
+@dataclass
+class Seen:
+    """What was noticed on the way."""
+
+    checks: int = 0
+    versions: dict[int, int] = field(default_factory=dict)
+    """A hash of every version of the policy that was seen, in the order of their coming."""
+    memory: list[tuple[float, str, float]] = field(default_factory=list)
+    """When, whose, and how many megabytes."""
+    states: dict[str, list[tuple[float, str, str]]] = field(default_factory=dict)
+    """Of the frozen worker and the one cut off: when, which life, which state."""
+    resumed: list[tuple[int, int, int]] = field(default_factory=list)
+    """At every start of the learner: the newest checkpoint, the step it went on from, the last step before."""
+    kills: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+    """What must not be."""
+
+
+def ending(process: subprocess.Popen[bytes]) -> str:
+    """How a process ended; nothing if it ended well."""
+    try:
+        return f"ended with code {process.returncode}" if process.wait(LIMIT_S) else ""
+    except subprocess.TimeoutExpired:
+        return f"is still running after {LIMIT_S:.0f} s"
+
+
+class Processes:
+    """`souls` processes that carry a mark."""
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        self.folder = folder
+        self._environment = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200", MARK: mark, "SOULS_REDIS": ""}
+        self._mark = mark
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def start(self, log: str, *arguments: object, **environment: str) -> subprocess.Popen[bytes]:
+        """Start one; what it says goes to a file."""
+        with (self.folder / f"{log}.txt").open("ab") as output:
+            process = subprocess.Popen(
+                self._command(arguments),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self._environment | environment,
+                cwd=self.folder,
+            )
+        self._started.append(process)
+        return process
+
+    def run(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        """Run one to its end."""
+        return subprocess.run(
+            self._command(arguments), capture_output=True, text=True, timeout=LIMIT_S, env=self._environment,
+            cwd=self.folder,
+        )  # fmt: skip
+
+    def said(self, log: str) -> str:
+        """What one has said so far."""
+        return (self.folder / f"{log}.txt").read_text(errors="replace")
+
+    def alive(self) -> list[psutil.Process]:
+        """All processes with the mark, whoever started them."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                if process.environ().get(MARK) == self._mark and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
+
+    def end(self) -> None:
+        """Kill what is left."""
+        for process in self.alive():
+            with suppress(psutil.Error):
+                process.kill()
+        for process in self._started:
+            process.wait(LIMIT_S)
+
+    @staticmethod
+    def _command(arguments: tuple[object, ...]) -> list[str]:
+        return [sys.executable, "-c", "from soulsai.cli.main import main; main()", *map(str, arguments)]
+
+
+class Fleet:
+    """Runs a plan and watches what comes of it."""
+
+    def __init__(self, folder: Path, scale: Scale, preset: str, settings: tuple[str, ...]) -> None:
+        self.folder, self.scale = folder, scale
+        self.created_s = time.monotonic()
+        self.run = folder / "run"
+        self.seen = Seen()
+        self.keys = Keys(RUN)
+        self.mark = secrets.token_hex(8)
+        self.processes = Processes(folder, self.mark)
+        os.environ[MARK] = self.mark  # for Redis, which is started by this process
+        self.redis = OwnServer.start(folder / "redis", memory_mb=256, run=RUN)
+        self.proxy = Proxy(self.redis.address.port)
+        self.admin = connect(self.redis.address, client="faults")
+        passwords = {name: invite(self.admin, self.keys, name) for name in sorted(set(NAMES.values()))}
+        self._urls = {who: self._url(who, passwords[NAMES[who]]) for who in WORKERS}
+        self._workers: dict[str, subprocess.Popen[bytes]] = {}
+        self._doomed: dict[psutil.Process, float] = {}
+        """Processes whose parent was killed, and until when they have to be gone."""
+        self._frozen: psutil.Process | None = None
+        self._starts = 0
+        self._redis_is_up = True
+        self._queue: list[Event] = []
+        self._began_s = time.monotonic()
+        self._next_sample_s = self._next_memory_s = 0.0
+        arguments = [word for setting in (*SETTINGS, *settings) for word in ("--set", setting)]
+        self._learner = self._serve(
+            preset, "--redis", self.redis.address.url(), "--advertise", "127.0.0.1", "--accept-all", *arguments
+        )
+
+    def _url(self, who: str, password: str) -> str:
+        port = self.proxy.port if who == "bob" else self.redis.address.port
+        return replace(self.redis.address, user=NAMES[who], password=password, port=port).url()
+
+    def _serve(self, *arguments: object) -> subprocess.Popen[bytes]:
+        self._starts += 1
+        return self.processes.start(f"learner-{self._starts}", "serve", "--plain", "--run", self.run, *arguments)
+
+    def _join(self, who: str) -> None:
+        """Workers are on other machines, as a rule: here they leave the learner its share of the processor."""
+        self._workers[who] = self.processes.start(who, "join", SOULS_URL=self._urls[who])
+        psutil.Process(self._workers[who].pid).nice(POLITE)
+
+    @property
+    def _now_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+    # The run
+
+    def begin(self) -> None:
+        """Wait until everyone plays."""
+        for who in WORKERS:
+            self._join(who)
+        self._wait("everyone to play", lambda: len(self._busy()) == len(WORKERS))
+        self._wait("a checkpoint", lambda: bool(self._checkpoints()))
+
+    def suffer(self, plan: list[Event]) -> None:
+        """Let everything happen that is planned."""
+        self._queue = list(plan)
+        heapq.heapify(self._queue)
+        self._began_s, self._next_sample_s, self._next_memory_s = time.monotonic(), 0.0, 0.0
+        self.seen.states.clear()  # of another time
+        self.seen.memory.clear()
+        while self._queue or self._now_s < self.scale.length_s:
+            while self._queue and self._queue[0].at_s <= self._now_s:
+                self._cause(heapq.heappop(self._queue))
+            self._watch()
+            time.sleep(TICK_S)
+        self._wait("everyone to play again", lambda: len(self._busy()) == len(WORKERS))
+
+    def finish(self) -> None:
+        """Stop the learner as its operator does, and let another life of it end the run."""
+        stopped = self.processes.run("stop", "--run", self.run)
+        if stopped.returncode or ending(self._learner):
+            self.fail(f"the learner did not stop: {stopped.stderr} {self.processes.said(f'learner-{self._starts}')}")
+        self._check_books()
+        step = Run.open(self.run).status().step
+        steps = max(step + MORE_STEPS, self.scale.steps)
+        self._note_start(self._serve("--resume", "--set", f"run.steps={steps}"))
+        if how := ending(self._learner):
+            self.fail(f"the last learner {how}: {self.processes.said(f'learner-{self._starts}')}")
+        self._note_resumed()
+        for who, process in self._workers.items():
+            if how := ending(process):
+                self.fail(f"{who} {how}: {self.processes.said(who)[-2000:]}")
+
+    def books(self) -> list[Book]:
+        """Of all worker lives, now."""
+        return check_books(self.admin, self.keys)
+
+    def end(self) -> None:
+        """Whatever has happened: nothing is left behind."""
+        if self._frozen is not None:
+            with suppress(psutil.Error):
+                self._frozen.send_signal(signal.SIGCONT)
+        self.admin.close()
+        self.proxy.close()
+        self.redis.stop()
+        self.processes.end()
+        os.environ.pop(MARK, None)
+
+    def left_over(self) -> list[str]:
+        """Processes that should have ended by themselves; Redis is stopped first."""
+        self.redis.stop()
+        deadline_s = time.monotonic() + 10.0
+        while (left := self.processes.alive()) and time.monotonic() < deadline_s:
+            time.sleep(0.1)
+        return [" ".join(process.cmdline()) for process in left]
+
+    def fail(self, what: str) -> None:
+        """Remember what must not be; the test says it at its end."""
+        self.seen.faults.append(f"{self._now_s:.1f} s: {what}")
+
+    # Faults
+
+    def _cause(self, event: Event) -> None:
+        sys.stdout.write(f"{event}\n")
+        sys.stdout.flush()
+        if event.what in ("freeze", "refuse"):
+            self._wait_for(event.who)
+        if event.what == "kill a worker":
+            self._kill_worker(event.who, event.how)
+        elif event.what == "start a worker":
+            self._join(event.who)
+        elif event.what == "kill the learner":
+            self._kill_learner()
+        elif event.what == "start the learner":
+            self._note_start(self._serve("--resume"))
+        elif event.what == "kill Redis":
+            self._redis_is_up = False
+            os.kill(self.redis.pid, signal.SIGKILL)
+            self.seen.kills["Redis"] += 1
+        elif event.what == "start Redis":
+            self.redis.revive()
+            self._redis_is_up = True
+        elif event.what in ("freeze", "thaw"):
+            self._freeze(event.who) if event.what == "freeze" else self._thaw()
+        else:
+            self.proxy.set({"refuse": "refuse", "hold back": "hold", "let through": "open"}[event.what])
+
+    def _wait_for(self, who: str) -> None:
+        """Until one plays who was killed before. The clock of the plan stands still: a busy machine is no fault."""
+        began_s = time.monotonic()
+        self._wait(f"{who} to play", lambda: any(row.name == NAMES[who] for row in self._busy()), watch=False)
+        self._began_s += time.monotonic() - began_s
+        self._note_states()
+
+    def _kill_worker(self, who: str, how: str) -> None:
+        process = self._workers[who]
+        player = self._player_of(process.pid)
+        self.seen.kills[f"worker ({how})"] += 1
+        if how == "child" and player is not None:
+            player.kill()
+            return
+        process.kill()
+        if how == "tree" and player is not None:
+            with suppress(psutil.Error):
+                player.kill()
+        process.wait(LIMIT_S)
+        if player is not None:
+            self._doomed[player] = self._now_s + ORPHAN_S
+        heapq.heappush(self._queue, Event(self._now_s + BACK_S, "start a worker", who))
+
+    def _player_of(self, pid: int) -> psutil.Process | None:
+        """The process that plays, among those that a `souls join` has started."""
+        with suppress(psutil.Error):
+            for child in psutil.Process(pid).children():
+                with suppress(psutil.Error):
+                    if any("spawn_main" in word for word in child.cmdline()):
+                        return child
+        return None
+
+    def _kill_learner(self) -> None:
+        self._learner.kill()
+        self._learner.wait(LIMIT_S)
+        self.seen.kills["learner"] += 1
+
+    def _note_start(self, learner: subprocess.Popen[bytes]) -> None:
+        self._note_resumed()
+        self._learner = learner
+        steps = [row["step"] for row in self.metrics()]
+        self.seen.resumed.append((max(self._checkpoints(), default=0), -1, max(steps, default=0)))
+
+    def _note_resumed(self) -> None:
+        """Where the last start went on from, as it says itself."""
+        if self.seen.resumed and self.seen.resumed[-1][1] < 0:
+            newest, _, last = self.seen.resumed[-1]
+            log = f"learner-{1 + len(self.seen.resumed)}"
+            found = re.search(r"going on from step ([\d,]+)", self.processes.said(log))
+            if found is None:
+                self.fail(f"{log} did not go on from a checkpoint: {self.processes.said(log)}")
+            else:
+                self.seen.resumed[-1] = (newest, int(found[1].replace(",", "")), last)
+
+    def _freeze(self, who: str) -> None:
+        self._frozen = self._player_of(self._workers[who].pid)
+        if self._frozen is None:
+            self.fail(f"{who} could not be frozen: it does not play")
+        else:
+            self._frozen.suspend()
+
+    def _thaw(self) -> None:
+        if self._frozen is not None:
+            self._frozen.resume()
+
+    # What is looked at
+
+    def _watch(self) -> None:
+        if self._now_s >= self._next_memory_s:
+            self._next_memory_s = self._now_s + MEMORY_S
+            self._weigh()
+            self._look_for_orphans()
+        if self._redis_is_up and self._now_s >= self._next_sample_s:
+            self._next_sample_s = self._now_s + SAMPLE_S
+            self._check_books()
+            self._note_version()
+            self._note_states()
+
+    def _look_for_orphans(self) -> None:
+        for process, deadline_s in list(self._doomed.items()):
+            if not process.is_running():
+                del self._doomed[process]
+            elif self._now_s > deadline_s:
+                del self._doomed[process]
+                self.fail(f"process {process.pid} has outlived its parent")
+
+    def _check_books(self) -> None:
+        self.seen.checks += 1
+        for book in self.books():
+            if not book.closes:
+                self.fail(f"the books do not close: {book}")
+
+    def _note_version(self) -> None:
+        frame: Any = self.admin.get(self.keys.policy)
+        if frame is None:
+            return
+        version, found = unpack_policy(frame, run=RUN).version, hash(frame)
+        versions = self.seen.versions
+        if versions.get(version, found) != found:
+            self.fail(f"version {version} of the policy was published twice")
+        if versions and version < max(versions):
+            self.fail(f"version {version} of the policy came after {max(versions)}")
+        versions[version] = found
+
+    def _note_states(self) -> None:
+        for row in self._rows():
+            if row.name in ("bob", "cat"):
+                self.seen.states.setdefault(row.name, []).append((self._now_s, row.id, row.state))
+
+    def _weigh(self) -> None:
+        owners = {self.redis.pid: "Redis"} if self._redis_is_up else {}
+        if self._learner.poll() is None:
+            owners[self._learner.pid] = "learner"
+        for who, process in self._workers.items():
+            if process.poll() is None:
+                owners[process.pid] = f"{who} starts"
+                if (player := self._player_of(process.pid)) is not None:
+                    owners[player.pid] = f"{who} plays"
+        for pid, owner in owners.items():
+            with suppress(psutil.Error):
+                self.seen.memory.append((self._now_s, owner, psutil.Process(pid).memory_info().rss / 2**20))
+
+    def _rows(self) -> list[WorkerRow]:
+        return list(look(self.admin, self.keys, silent_after_s=SILENT_S).workers)
+
+    def _busy(self) -> list[WorkerRow]:
+        return [row for row in self._rows() if row.state in BUSY and row.account.sent]
+
+    def _wait(self, what: str, done: Any, *, watch: bool = True) -> None:
+        deadline_s = time.monotonic() + LIMIT_S
+        while not done():
+            if self._learner.poll() is not None:
+                raise AssertionError(f"the learner has ended: {self.processes.said(f'learner-{self._starts}')}")
+            if time.monotonic() > deadline_s:
+                raise AssertionError(f"waited in vain for {what}: {self._rows()}")
+            if watch:
+                self._watch()
+            time.sleep(TICK_S)
+
+    def _checkpoints(self) -> list[int]:
+        return [int(path.name) for path in (self.run / "checkpoints").glob("[0-9]*") if path.name.isdigit()]
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """All whole rows of the metrics."""
+        try:
+            text = (self.run / "metrics.jsonl").read_text()
+        except FileNotFoundError:
+            return []
+        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
