@@ -8,87 +8,14 @@ import time
 from dataclasses import replace
 
 import pytest
+from redis_kit import WORKER, append, books, take, until
 
 from soulsai.errors import TransportError
 from soulsai.transport.links import Parcel, Progress
 from soulsai.transport.redis.access import invite
 from soulsai.transport.redis.connection import connect
 from soulsai.transport.redis.keys import Keys
-from soulsai.transport.redis.learner import RedisLearnerLink
-from soulsai.transport.redis.ledger import check_books
 from soulsai.transport.redis.server import OwnServer
-from soulsai.transport.redis.worker import RedisWorkerLink
-
-WORKER = "alice.1.abcdef"
-
-
-@pytest.fixture
-def alice(address, admin, keys):
-    return replace(address, user="alice", password=invite(admin, keys, "alice"))
-
-
-@pytest.fixture
-def opened():
-    """Links that are closed when the test ends."""
-    links = []
-    yield links
-    for link in links:
-        link.close(0.5) if isinstance(link, RedisWorkerLink) else link.close()
-
-
-@pytest.fixture
-def make_learner(opened):
-    def make(address, **settings):
-        opened.append(RedisLearnerLink(address, **settings))
-        return opened[-1]
-
-    return make
-
-
-@pytest.fixture
-def make_worker(opened):
-    def make(address, worker=WORKER, **settings):
-        defaults = {"max_chunks": 5000, "buffer_bytes": 1 << 20, "waits": True, "beat_s": 0.1}
-        opened.append(RedisWorkerLink(address, worker, **{**defaults, **settings}))
-        return opened[-1]
-
-    return make
-
-
-def until(condition, limit_s=5.0):
-    deadline_s = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline_s, "it did not happen"
-        time.sleep(0.005)
-
-
-def append(admin, keys, *numbers, worker=WORKER, rows=10):
-    """As its worker does."""
-    sent = int(admin.hget("test", worker) or 0)
-    for number in numbers:
-        sent += rows
-        pipe = admin.pipeline(transaction=True)
-        fields = {"w": worker, "q": number, "r": rows, "f": b"frame %d" % number}
-        pipe.xadd(keys.experience(keys.name_of(worker)), fields)
-        pipe.hset(keys.account(worker), "1", b'{"sent": %d}' % sent)
-        pipe.execute()
-    admin.hset("test", worker, sent)
-
-
-def numbers(deliveries):
-    return [delivery.parcel.sequence for delivery in deliveries]
-
-
-def take(learner, count, limit_s=5.0):
-    found = []
-    until(lambda: found.extend(learner.receive(0.05)) or len(found) >= count, limit_s)
-    return found
-
-
-def books(admin, keys):
-    found = check_books(admin, keys)
-    assert all(book.closes for book in found), found
-    return {book.account.worker: book for book in found}
 
 
 class Fleet:

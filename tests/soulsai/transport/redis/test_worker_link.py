@@ -7,57 +7,17 @@ from dataclasses import replace
 
 import psutil
 import pytest
+from redis_kit import WORKER, book, parcel, sequences, until
 
 from soulsai.errors import TransportError
 from soulsai.transport.frames import LARGEST_FRAME
 from soulsai.transport.links import Parcel, Progress
-from soulsai.transport.redis.access import invite, revoke
+from soulsai.transport.redis.access import revoke
 from soulsai.transport.redis.connection import Refused
 from soulsai.transport.redis.learner import RedisLearnerLink
 from soulsai.transport.redis.ledger import check_books, look, stop_workers
 from soulsai.transport.redis.outbox import WAITING_CHUNKS
-from soulsai.transport.redis.worker import RedisWorkerLink, fetch_welcome
-
-WORKER = "alice.1.abcdef"
-
-
-@pytest.fixture
-def alice(address, admin, keys):
-    return replace(address, user="alice", password=invite(admin, keys, "alice"))
-
-
-@pytest.fixture
-def make_link():
-    """Links that are closed when the test ends."""
-    links = []
-
-    def make(address, worker=WORKER, **settings):
-        defaults = {"max_chunks": 100, "buffer_bytes": 1 << 20, "waits": True, "beat_s": 0.1}
-        links.append(RedisWorkerLink(address, worker, **{**defaults, **settings}))
-        return links[-1]
-
-    yield make
-    for link in links:
-        link.close(0.5)
-
-
-def parcel(sequence, rows=10, size=100, worker=WORKER):
-    return Parcel(worker, sequence, rows, sequence.to_bytes(4, "little") + bytes(size - 4))
-
-
-def until(condition, limit_s=5.0):
-    deadline_s = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline_s, "it did not happen"
-        time.sleep(0.005)
-
-
-def sequences(admin, keys, name="alice"):
-    return [int(fields[b"q"]) for _, fields in admin.xrange(keys.experience(name))]
-
-
-def book(admin, keys, worker=WORKER):
-    return next(book for book in check_books(admin, keys) if book.account.worker == worker)
+from soulsai.transport.redis.worker import fetch_welcome
 
 
 def test_chunks_arrive_in_order_with_their_account(alice, admin, keys, make_link):

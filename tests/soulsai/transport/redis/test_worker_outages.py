@@ -9,56 +9,13 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
+from redis_kit import WORKER, book, parcel, sequences, until
 
-from soulsai.transport.links import Parcel
 from soulsai.transport.redis.access import invite
 from soulsai.transport.redis.connection import connect
 from soulsai.transport.redis.keys import Keys
 from soulsai.transport.redis.learner import RedisLearnerLink
-from soulsai.transport.redis.ledger import check_books
 from soulsai.transport.redis.server import OwnServer
-from soulsai.transport.redis.worker import RedisWorkerLink
-
-WORKER = "alice.1.abcdef"
-
-
-@pytest.fixture
-def alice(address, admin, keys):
-    return replace(address, user="alice", password=invite(admin, keys, "alice"))
-
-
-@pytest.fixture
-def make_link():
-    """Links that are closed when the test ends."""
-    links = []
-
-    def make(address, worker=WORKER, **settings):
-        defaults = {"max_chunks": 100, "buffer_bytes": 1 << 20, "waits": True, "beat_s": 0.1}
-        links.append(RedisWorkerLink(address, worker, **{**defaults, **settings}))
-        return links[-1]
-
-    yield make
-    for link in links:
-        link.close(0.5)
-
-
-def parcel(sequence, rows=10, size=100, worker=WORKER):
-    return Parcel(worker, sequence, rows, sequence.to_bytes(4, "little") + bytes(size - 4))
-
-
-def until(condition, limit_s=5.0):
-    deadline_s = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline_s, "it did not happen"
-        time.sleep(0.005)
-
-
-def sequences(admin, keys, name="alice"):
-    return [int(fields[b"q"]) for _, fields in admin.xrange(keys.experience(name))]
-
-
-def book(admin, keys, worker=WORKER):
-    return next(book for book in check_books(admin, keys) if book.account.worker == worker)
 
 
 class Cutter:
