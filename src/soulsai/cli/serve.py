@@ -13,7 +13,18 @@ import typer
 
 from soulsai.cli.invitation import how_to_join
 from soulsai.cli.opening import Wishes, open_redis, place_of
-from soulsai.cli.session import INTERRUPTED, conclude, open_run, stopping
+from soulsai.cli.session import (
+    INTERRUPTED,
+    AcceptAll,
+    Plain,
+    PresetName,
+    Resume,
+    RunFolder,
+    Settings,
+    conclude,
+    open_run,
+    stopping,
+)
 
 if TYPE_CHECKING:
     from soulsai.config.schema import Config
@@ -24,14 +35,10 @@ if TYPE_CHECKING:
 
 
 def serve(
-    preset: Annotated[str, typer.Argument(help="Preset, or a config file (.toml); `souls presets` lists them.")] = "",
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
-    ] = None,
-    run: Annotated[Path | None, typer.Option(help="Folder of the run; a new one under runs/ if not given.")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in --run, or with the newest one.")
-    ] = False,
+    preset: PresetName = "",
+    settings: Settings = None,
+    run: RunFolder = None,
+    resume: Resume = False,
     redis: Annotated[
         str,
         typer.Option(
@@ -53,8 +60,8 @@ def serve(
     advertise: Annotated[
         str, typer.Option(metavar="HOST", help="HOST or HOST:PORT by which friends reach it, if not as seen from here.")
     ] = "",
-    accept: Annotated[bool, typer.Option("--accept-all", help="Train whatever the preflight has found.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Lines of text instead of a live screen.")] = False,
+    accept: AcceptAll = False,
+    plain: Plain = False,
 ) -> None:
     """Learn from what others play: prints the line that they type to join, and learns from whoever is there.
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from soulsai.config.schema import Config
     from soulsai.learning.session import Outcome
     from soulsai.runs.run import Run
+
+PresetName = Annotated[str, typer.Argument(help="Preset, or a config file (.toml); `souls presets` lists them.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
+]
+RunFolder = Annotated[Path | None, typer.Option(help="Folder of the run; a new one under runs/ if not given.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --run, or with the newest one.")]
+AcceptAll = Annotated[bool, typer.Option("--accept-all", help="Train whatever the preflight has found.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Lines of text instead of a live screen.")]
 
 DEFAULT_PRESET = "iudex"
 INTERRUPTED = 130

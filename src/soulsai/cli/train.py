@@ -5,28 +5,23 @@ from __future__ import annotations
 import shutil
 import sys
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from soulsai.cli.session import conclude, open_run, stopping
+from soulsai.cli.session import AcceptAll, Plain, PresetName, Resume, RunFolder, Settings, conclude, open_run, stopping
 
 
 def train(
-    preset: Annotated[str, typer.Argument(help="Preset, or a config file (.toml); `souls presets` lists them.")] = "",
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
-    ] = None,
-    run: Annotated[Path | None, typer.Option(help="Folder of the run; a new one under runs/ if not given.")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in --run, or with the newest one.")
-    ] = False,
+    preset: PresetName = "",
+    settings: Settings = None,
+    run: RunFolder = None,
+    resume: Resume = False,
     workers: Annotated[
         int, typer.Option(min=0, max=256, help="Processes that play beside the one that learns; 0: it plays itself.")
     ] = 0,
-    accept: Annotated[bool, typer.Option("--accept-all", help="Train whatever the preflight has found.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Lines of text instead of a live screen.")] = False,
+    accept: AcceptAll = False,
+    plain: Plain = False,
 ) -> None:
     """Train an agent: with no arguments, the full fight against Iudex Gundyr in the simulator.
 
