@@ -79,6 +79,7 @@ def play_local(life: Life, worker: str, connection: Connection, run: str, config
     """A worker of `souls train --workers`."""
     _use_one_thread()
     from soulsai.config import config_from_toml
+    from soulsai.errors import TransportError
     from soulsai.learning.wiring import build_worker
     from soulsai.telemetry.logfile import attach
     from soulsai.transport.local import LocalWorkerLink
@@ -89,6 +90,8 @@ def play_local(life: Life, worker: str, connection: Connection, run: str, config
     life.on_stop(link.stop)
     try:
         build_worker(config, link, touch=life.touch).run()
+        if link.ended == "gone" and not life.stopping:
+            raise TransportError(f"the learner has hung up on worker {worker}; it is started again")
     finally:
         link.close()
 
