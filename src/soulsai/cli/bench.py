@@ -149,10 +149,11 @@ def _print_transport(speed: TransportSpeed) -> None:
 
 def _add_figures(table: Table, figures: Sequence[Figure]) -> None:
     for figure in figures:
-        digits = ",.0f" if figure.value >= 1000.0 else ".1f" if figure.unit in ("s", "ms") else ".3g"
+        small = figure.unit == "share" and figure.value < 0.1
+        digits = ".4f" if small else ",.0f" if figure.value >= 1000.0 else ".1f" if figure.unit == "s" else ".2f"
         measured = f"{'>= ' * figure.at_least}{figure.value:{digits}} {figure.unit}"
         sign = "<=" if figure.at_most else ">="
-        target = "" if figure.target is None else f"{sign} {figure.target:,.2f}".rstrip("0").rstrip(".")
+        target = "" if figure.target is None else f"{sign} {figure.target:,.2f}"
         table.add_row(figure.name, measured, target, _mark(figure.ok))
 
 

@@ -57,7 +57,8 @@ def test_the_table_tells_targets_reached_and_missed(asked, monkeypatch):
 def test_json_is_one_object_and_progress_goes_elsewhere(asked):
     result = CliRunner().invoke(bench, ["train", "--json"])
     assert json.loads(result.stdout)["figures"][1] == {
-        "name": "PPO / its limit", "value": 0.81, "unit": "ratio", "target": 0.75, "at_least": False, "ok": True,
+        "name": "PPO / its limit", "value": 0.81, "unit": "ratio", "target": 0.75, "at_least": False, "at_most": False,
+        "ok": True,
     }  # fmt: skip
     assert "PPO: in turns" in result.stderr
 
