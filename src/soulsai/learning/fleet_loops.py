@@ -232,6 +232,8 @@ class FleetQLoop(QStudent):
             self.learner.normalize_with(torch.from_numpy(chunk.pool[chunk.first]).to(self._device))
         self.episodes.record(chunk.ended)
         self.count(chunk.steps)
+        # More than its rows where steps without a choice are merged into decisions.
+        self._owed_for_a_chunk = max(self._owed_for_a_chunk, chunk.steps / self.config.q.update_every)
         self._unsaved.append(arrival)
         self._unsaved_bytes += len(arrival.delivery.parcel.frame)
 

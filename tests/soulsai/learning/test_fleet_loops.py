@@ -242,3 +242,13 @@ def test_the_environment_version_tells_fights_apart():
     assert environment_version(fight) == environment_version(load_preset("dddqn"))
     assert environment_version(fight) != environment_version(with_settings(fight, ["encoder.history=2"]))
     assert environment_version(Q) != environment_version(load_preset("lunarlander-dqn"))
+
+
+def test_a_worker_that_waits_costs_no_gradient_steps(memory_link):
+    """Fights merge steps into decisions: a chunk owes more than its rows, and a few at once are no reason to skip."""
+    config = with_settings(load_preset("smoke-q"), ["fleet.chunk_rows=64", "q.warmup_steps=0", "run.threads=1"])
+    loop = loop_of(config, memory_link)
+    play(config, memory_link, 8)
+    metrics = loop.iterate()
+    assert loop.counters.steps > 8 * 64 * 2
+    assert metrics["fleet/updates_skipped"] == 0.0
