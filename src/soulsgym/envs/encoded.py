@@ -187,6 +187,14 @@ class EncodedFights:
         self._begin(step.ended, None)
 
 
+class LiveFights(EncodedFights):
+    """Fights in a running game, which cannot be put back: it has no state to save, and going on means a new fight."""
+
+    def state(self) -> State:
+        """Nothing."""
+        return {}
+
+
 class SideBySide:
     """Several groups of fights as one, such as two variants of a boss."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,17 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.controls import controls_of
-from soulsgym.engine import Snapshot, standard_starts
+from soulsgym.engine import Engine, Snapshot, standard_starts
 from soulsgym.errors import MisuseError, StartError
 from soulsgym.movesets import STANDARD, Moveset, load_moveset
 from soulsgym.movesets.reader import suggestion
-from soulsgym.parts.rewards import SoulsGymReward
+from soulsgym.parts.rewards import Reward, SoulsGymReward
 from soulsgym.parts.starts import given_starts
 from soulsgym.sim.engine import SimEngine
 from soulsgym.state import Fights, Outcome, copied
 
 OPTIONS = ("start", "reset_mask")
 SEEDS = 1 << 63
+FALL = "fall"
+"""What a player dies of without a blow."""
+UNKNOWN = "unknown"
+"""The killer that a running game does not tell; the simulator always does."""
 WON, DIED, FELL = int(Outcome.WON), int(Outcome.DIED), int(Outcome.FELL)
 
 
@@ -37,24 +41,15 @@ class FightSettings:
     variant: str = STANDARD
 
 
-class FightBatch:
-    """`n` fights on the simulator with their rewards."""
+class EngineBatch:
+    """The fights of one engine with their rewards. Moves of the boss are known by `move_names`."""
 
-    def __init__(self, settings: FightSettings, n: int = 1, *, threads: int = 1) -> None:
-        self.settings = settings
-        self.moveset: Moveset = load_moveset(settings.boss, settings.variant)
-        self.engine = SimEngine(
-            self.moveset,
-            n,
-            phase=settings.phase,
-            changes=settings.changes,
-            randomize=settings.randomize,
-            threads=threads,
-        )
-        self.reward = SoulsGymReward(n, self.moveset.arena.centre_m)
+    def __init__(self, engine: Engine, reward: Reward, move_names: Sequence[str], settings: FightSettings) -> None:
+        self.engine, self.reward, self.settings = engine, reward, settings
+        n = len(engine.fights)
         self._starts = standard_starts(n)
         self._starts["random_pose"] = settings.random_player_pose
-        self._move_names = np.array([*(move.name for move in self.moveset.boss.moves), "fall"], dtype=object)
+        self._move_names = np.array([*move_names, UNKNOWN], dtype=object)
         self._seeded = False
 
     def __len__(self) -> int:
@@ -98,10 +93,10 @@ class FightBatch:
     def ending(self, fights: Fights, which: npt.NDArray[np.intp]) -> dict[str, npt.NDArray[Any]]:
         """What is to be said of the fights `which`, that ended: who won, and of which attack the player died."""
         outcome = fights["outcome"][which]
-        dead = (outcome == DIED) | (outcome == FELL)
+        killers = np.where(outcome == FELL, FALL, self._move_names[fights["killed_by"][which]])
         return {
             "won": outcome == WON,
-            "killed_by": np.where(dead, self._move_names[fights["killed_by"][which]], ""),
+            "killed_by": np.where((outcome == DIED) | (outcome == FELL), killers, ""),
             "time_s": fights["time_s"][which],
             "damage_dealt": fights["dealt_total"][which],
             "damage_taken": fights["taken_total"][which],
@@ -130,6 +125,25 @@ class FightBatch:
         if not isinstance(start, Mapping):
             raise StartError(f"start is a {type(start).__name__}; give a dict or a snapshot")
         return dict(start)
+
+
+class FightBatch(EngineBatch):
+    """`n` fights on the simulator."""
+
+    engine: SimEngine
+
+    def __init__(self, settings: FightSettings, n: int = 1, *, threads: int = 1) -> None:
+        self.moveset: Moveset = load_moveset(settings.boss, settings.variant)
+        engine = SimEngine(
+            self.moveset,
+            n,
+            phase=settings.phase,
+            changes=settings.changes,
+            randomize=settings.randomize,
+            threads=threads,
+        )
+        names = [move.name for move in self.moveset.boss.moves]
+        super().__init__(engine, SoulsGymReward(n, self.moveset.arena.centre_m), names, settings)
 
 
 def checked_options(options: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -2,17 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from gymnasium import spaces
 
 from soulsgym.movesets import Moveset
 from soulsgym.state import MAX_DURATION_S, OBSERVATION_KEYS
 
+Point = tuple[float, float, float]
 
-def observation_space(moveset: Moveset) -> spaces.Dict:
-    """Every key of the observation with the values it can take."""
+
+@dataclass(frozen=True)
+class FightLimits:
+    """The numbers that bound what can be seen of a fight."""
+
+    phases: int
+    player_hp: float
+    player_sp: float
+    player_sp_floor: float
+    boss_hp: float
+    low_m: Point
+    high_m: Point
+    player_animations: int
+    boss_animations: int
+
+
+def limits_of(moveset: Moveset) -> FightLimits:
+    """The limits of a simulated fight."""
     player, boss, arena = moveset.player, moveset.boss, moveset.arena
-    low, high = np.array([*arena.low_m, -np.pi]), np.array([*arena.high_m, np.pi])
+    return FightLimits(
+        phases=len(boss.phases),
+        player_hp=player.hp,
+        player_sp=player.sp,
+        player_sp_floor=player.sp_floor,
+        boss_hp=boss.hp,
+        low_m=arena.low_m,
+        high_m=arena.high_m,
+        player_animations=len(moveset.player_animations),
+        boss_animations=len(moveset.boss_animations),
+    )
+
+
+def observation_space(limits: FightLimits) -> spaces.Dict:
+    """Every key of the observation with the values it can take."""
+    low, high = np.array([*limits.low_m, -np.pi]), np.array([*limits.high_m, np.pi])
 
     def number(minimum: float, maximum: float) -> spaces.Box:
         return spaces.Box(minimum, maximum, (1,), np.float32)
@@ -29,19 +63,19 @@ def observation_space(moveset: Moveset) -> spaces.Dict:
         dtype=np.float32,
     )
     by_key: dict[str, spaces.Space[object]] = {
-        "phase": spaces.Discrete(len(boss.phases), start=1),
-        "player_hp": number(0.0, player.hp),
-        "player_max_hp": constant(player.hp),
-        "player_sp": number(player.sp_floor, player.sp),
-        "player_max_sp": constant(player.sp),
-        "boss_hp": number(0.0, boss.hp),
-        "boss_max_hp": constant(boss.hp),
+        "phase": spaces.Discrete(limits.phases, start=1),
+        "player_hp": number(0.0, limits.player_hp),
+        "player_max_hp": constant(limits.player_hp),
+        "player_sp": number(limits.player_sp_floor, limits.player_sp),
+        "player_max_sp": constant(limits.player_sp),
+        "boss_hp": number(0.0, limits.boss_hp),
+        "boss_max_hp": constant(limits.boss_hp),
         "player_pose": pose,
         "boss_pose": pose,
         "camera_pose": camera,
-        "player_animation": spaces.Discrete(len(moveset.player_animations) + 1, start=-1),
+        "player_animation": spaces.Discrete(limits.player_animations + 1, start=-1),
         "player_animation_duration": number(0.0, MAX_DURATION_S),
-        "boss_animation": spaces.Discrete(len(moveset.boss_animations) + 1, start=-1),
+        "boss_animation": spaces.Discrete(limits.boss_animations + 1, start=-1),
         "boss_animation_duration": number(0.0, MAX_DURATION_S),
         "lock_on": spaces.Discrete(2),
     }

@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 
 from soulsgym.engine import Snapshot
 from soulsgym.envs.fights import FightBatch, FightSettings, checked_options, seed_number
-from soulsgym.envs.spaces import observation_space
+from soulsgym.envs.spaces import limits_of, observation_space
 from soulsgym.errors import MisuseError, ResetNeeded
 from soulsgym.sim.engine import SimEngine
 from soulsgym.state import NUM_ACTIONS, Fights, Outcome, action_mask_of, observation_of
@@ -55,7 +55,7 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": ["rgb_array"], "render_fps": 10}
         self.render_mode = render_mode
-        self.single_observation_space = observation_space(self.moveset)
+        self.single_observation_space = observation_space(limits_of(self.moveset))
         self.single_action_space = spaces.Discrete(NUM_ACTIONS)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)

@@ -166,6 +166,16 @@ class Table:
         self.cover(key)
         return weights
 
+    def named(self, key: str, *, low: float = -LARGEST, high: float = LARGEST) -> dict[str, float]:
+        """A table of numbers by name; empty when absent."""
+        if not self.has(key):
+            return {}
+        inner = self.table(key)
+        numbers = {name: inner.number(name, low=low, high=high) for name in list(inner._content)}
+        inner.close(inherited_source=True)
+        self.cover(key)
+        return numbers
+
     def cover(self, key: str) -> None:
         """This table's source stands for the numbers inside `key` too."""
         self._numbers.append(key)

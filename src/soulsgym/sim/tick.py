@@ -48,7 +48,7 @@ from soulsgym.state import MAX_DURATION_S, Outcome
 STEP_S = 0.1
 ROUNDING_S = 1e-6
 """Sixty ticks add up to a little less than they are."""
-RUNNING, WON, DIED, FELL = (int(outcome) for outcome in Outcome)
+RUNNING, WON, DIED, FELL = (int(Outcome[name]) for name in ("RUNNING", "WON", "DIED", "FELL"))
 EPISODE_SALT = np.uint64(0xA0761D6478BD642F)
 NOISE_SALT = np.uint64(0xE7037ED1A0B428DB)
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-import soulsgym
+from soulsgym.envs.registry import SIMULATED
 from soulsgym.state import OBSERVATION_KEYS
 
 SHAPES = {
@@ -18,7 +18,7 @@ DISCRETE = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=soulsgym.available_envs)
+@pytest.fixture(params=SIMULATED)
 def env(request):
     made = gymnasium.make(request.param, disable_env_checker=True)
     yield made

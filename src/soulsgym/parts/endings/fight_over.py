@@ -7,15 +7,16 @@ import numpy as np
 from soulsgym.parts.endings.ending import Flags
 from soulsgym.state import Fights, Outcome
 
-RUNNING, WON = int(Outcome.RUNNING), int(Outcome.WON)
+RUNNING, WON, BROKEN = int(Outcome.RUNNING), int(Outcome.WON), int(Outcome.BROKEN)
 
 
 class FightOver:
-    """Ends the fights that were won or lost."""
+    """Ends the fights that were won or lost, and cuts off those that the game broke off."""
 
     def of(self, fights: Fights) -> tuple[Flags, Flags]:
-        """Fights that are over, and none cut off."""
-        return fights["outcome"] != RUNNING, np.zeros(len(fights), np.bool_)
+        """Fights that are over, and fights that a failure of the game ended."""
+        broken = np.asarray(fights["outcome"] == BROKEN)
+        return (fights["outcome"] != RUNNING) & ~broken, broken
 
     def won(self, fights: Fights) -> Flags:
         """Fights in which the boss died."""

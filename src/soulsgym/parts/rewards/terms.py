@@ -37,7 +37,7 @@ FAR_SPAN_M = 6.0
 CENTRE_RADIUS_M = 4.0
 """Nearer to the middle than this there is no pull."""
 LONGEST_COMBO = 10
-RUNNING, WON = int(Outcome.RUNNING), int(Outcome.WON)
+RUNNING, WON, BROKEN = int(Outcome.RUNNING), int(Outcome.WON), int(Outcome.BROKEN)
 
 MEMORY = np.dtype(
     [
@@ -68,7 +68,7 @@ def _centre_m(fight: Any, place: Any) -> float:
 
 @njit
 def _end(fight: Any) -> float:
-    if fight.outcome == RUNNING:
+    if fight.outcome == RUNNING or fight.outcome == BROKEN:
         return 0.0
     return 1.0 if fight.outcome == WON else -1.0
 

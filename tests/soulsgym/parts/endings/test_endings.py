@@ -7,7 +7,7 @@ from soulsgym.errors import MisuseError
 from soulsgym.parts.endings import AllOf, AnyOf, FightOver, NoHit, StepLimit, make_ending
 from soulsgym.state import FIGHT, Outcome
 
-RUNNING, WON, DIED, FELL = Outcome
+RUNNING, WON, DIED, FELL, BROKEN = Outcome
 
 
 def fights(*rows):
@@ -76,3 +76,12 @@ def test_which_fights_are_not_lost_by_the_rule(ending, expected):
     won = ending.won(records)
     assert won.dtype == np.bool_
     assert "".join("w" if each else "-" for each in won) == expected
+
+
+def test_a_fight_that_the_game_broke_off_is_cut_off_not_over():
+    fights = np.zeros(2, FIGHT)
+    fights["outcome"] = BROKEN, DIED
+    terminated, truncated = FightOver().of(fights)
+    assert terminated.tolist() == [False, True]
+    assert truncated.tolist() == [True, False]
+    assert FightOver().won(fights).tolist() == [False, False]

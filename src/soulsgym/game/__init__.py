@@ -1,0 +1,1 @@
+"""A running game: its memory, window, keys and clock, and fights in it."""

@@ -1,0 +1,343 @@
+"""Where a game keeps its values: bases, pointer chains and types, read from data/<title>/addresses.toml."""
+
+from __future__ import annotations
+
+import functools
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from soulsgym.errors import DataError, MisuseError
+from soulsgym.game.patterns import Pattern
+from soulsgym.movesets.reader import Table, read_toml, suggestion
+
+TITLES = ("darksouls3", "eldenring")
+DATA = Path(__file__).parent.parent / "data"
+WIDEST_RVA = 1 << 31
+"""An executable is smaller than this: addresses in it are reached by signed 32-bit distances."""
+FARTHEST_OFFSET = 1 << 24
+LARGEST_FIELD = 4096
+LOWEST_ID, HIGHEST_ID = -(1 << 31), (1 << 31) - 1
+
+_NUMBERS = {"u8": "B", "i32": "i", "u32": "I", "f32": "f"}
+_TYPE = re.compile(r"(?P<kind>f32x|text|bytes)(?P<count>[1-9]\d{0,3})|(?P<number>u8|i32|u32|f32)")
+
+Value = int | float | str | bytes | tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """How a value lies in memory: i32, u32, u8, f32, f32xN, textN (UTF-16) or bytesN."""
+
+    name: str
+    kind: str
+    size: int
+    _layout: struct.Struct
+
+    @classmethod
+    def parse(cls, name: str) -> ValueType:
+        """The type of that name, or a ValueError."""
+        match = _TYPE.fullmatch(name)
+        if match is None:
+            raise ValueError("is no type; give u8, i32, u32, f32, f32xN, textN or bytesN")
+        kind, count = match["number"] or match["kind"], int(match["count"] or 1)
+        code = _NUMBERS.get(kind) or {"f32x": f"{count}f", "text": f"{count}s", "bytes": f"{count}s"}[kind]
+        layout = struct.Struct("<" + code)
+        if layout.size > LARGEST_FIELD or (kind == "text" and count % 2):
+            raise ValueError(f"must hold an even number of bytes and at most {LARGEST_FIELD}")
+        return cls(name, kind, layout.size, layout)
+
+    @property
+    def code(self) -> str:
+        """Its part of a struct layout."""
+        return self._layout.format.removeprefix("<")
+
+    @property
+    def items(self) -> int:
+        """Values that unpacking its part gives."""
+        return self.size // 4 if self.kind == "f32x" else 1
+
+    def unpack(self, data: bytes, offset: int = 0) -> Value:
+        """The value at `offset` of `data`; a ValueError if its bytes are no text."""
+        values = self._layout.unpack_from(data, offset)
+        if self.kind == "f32x":
+            return values
+        return decoded(values[0]) if self.kind == "text" else values[0]
+
+    def pack(self, value: Value) -> bytes:
+        """The bytes of a value; a MisuseError if it does not fit."""
+        try:
+            if self.kind == "f32x":
+                return self._layout.pack(*value)  # type: ignore[misc]
+            if self.kind == "text":
+                return self._layout.pack(_encoded(value, self.size))
+            if self.kind == "bytes" and len(value) != self.size:  # type: ignore[arg-type]
+                raise struct.error(f"{self.size} bytes are wanted")
+            return self._layout.pack(value)
+        except (struct.error, TypeError, OverflowError) as error:
+            raise MisuseError(f"{value!r} cannot be written as {self.name}: {error}") from error
+
+
+@functools.lru_cache(maxsize=4096)
+def decoded(data: bytes) -> str:
+    """UTF-16 text up to the first zero unit; a ValueError if it is none. Names of animations come again and again."""
+    end = data.find(b"\0\0")
+    while end % 2 and end >= 0:  # the end of one character and the beginning of the next
+        end = data.find(b"\0\0", end + 1)
+    return data[: end if end >= 0 else len(data) & ~1].decode("utf-16-le")
+
+
+def _encoded(value: object, size: int) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError("a string is wanted")
+    data = value.encode("utf-16-le")
+    if len(data) > size:
+        raise struct.error(f"at most {size // 2} characters are wanted")
+    return data
+
+
+@dataclass(frozen=True)
+class Base:
+    """A pointer in the executable from which fields are reached."""
+
+    name: str
+    source: str
+    pattern: Pattern | None = None
+    rva: int | None = None
+    direct: bool = False
+
+
+@dataclass(frozen=True)
+class Field:
+    """A value of the game: the way to it, its type, and what its bits and numbers mean."""
+
+    name: str
+    base: str
+    offsets: tuple[int, ...]
+    type: ValueType
+    bits: Mapping[str, int]
+    values: Mapping[str, int]
+    source: str
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+        return self.type.size
+
+
+@dataclass(frozen=True)
+class AnimationNames:
+    """What the names of animations say about a fighter."""
+
+    idle: str
+    rising: str
+    boss_idle: str
+    attack: str
+    unreliable: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AddressTable:
+    """All addresses of one version of one game."""
+
+    id: str
+    title: str
+    executable: str
+    window_title: str
+    file_version: str | None
+    time: str
+    bases: Mapping[str, Base]
+    fields: Mapping[str, Field]
+    animations: AnimationNames | None
+
+    def field(self, name: str) -> Field:
+        """The field of that name, or a MisuseError."""
+        try:
+            return self.fields[name]
+        except KeyError:
+            near = suggestion(name, tuple(self.fields))
+            raise MisuseError(f"{self.title} has no field {name!r}{near}") from None
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute of a character, and where it lies in the block of all of them."""
+
+    name: str
+    offset: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Bonfires:
+    """Bonfires (or sites of grace) by name and by id."""
+
+    ids: Mapping[str, int]
+    names: Mapping[int, str]
+    untended: frozenset[str]
+
+    def id_of(self, name: str) -> int:
+        """The id of a bonfire, or a MisuseError."""
+        try:
+            return self.ids[name]
+        except KeyError:
+            near = suggestion(name, tuple(self.ids)) if len(name) > 2 else ""
+            raise MisuseError(f"no bonfire is called {name!r}{near[:200]}") from None
+
+
+@functools.cache
+def load_addresses(title: str) -> AddressTable:
+    """The address table of a title."""
+    return read_addresses(_data_file(title, "addresses.toml"), title)
+
+
+def read_addresses(file: Path, title: str) -> AddressTable:
+    """An address table from a file."""
+    table = Table(file, "", content := read_toml(file))
+    default = _default_source(file, content)
+    bases = {name: _base(name, inner, default) for name, inner in table.tables("base")}
+    fields = {name: _field(name, inner, default, bases) for name, inner in table.tables("field")}
+    addresses = AddressTable(
+        id=title,
+        title=table.text("title"),
+        executable=table.text("executable"),
+        window_title=table.text("window_title"),
+        file_version=table.text("file_version", default="") or None,
+        time=table.text("time", among=tuple(fields)),
+        bases=bases,
+        fields=fields,
+        animations=_animation_names(table.table("animations")) if table.has("animations") else None,
+    )
+    table.close()
+    if addresses.fields[addresses.time].type.name != "u32":
+        raise table.error("time", addresses.time, "must be a field of type u32")
+    return addresses
+
+
+def _default_source(file: Path, content: Mapping[str, object]) -> str:
+    source = content.get("source")
+    if not isinstance(source, str):
+        raise DataError(file, "source", source, "must be the source of all numbers without their own")
+    return source
+
+
+def _base(name: str, table: Table, default: str) -> Base:
+    pattern = rva = None
+    if table.has("rva"):
+        rva = whole(table, "rva", low=0, high=WIDEST_RVA)
+    else:
+        text = table.text("pattern")
+        try:
+            pattern = Pattern(text)
+        except ValueError as error:
+            raise table.error("pattern", text, str(error)) from error
+    direct = table.flag("direct")
+    return Base(name, _source(table, default), pattern, rva, direct)
+
+
+def _field(name: str, table: Table, default: str, bases: Mapping[str, Base]) -> Field:
+    base = table.text("base", among=tuple(bases))
+    offsets = tuple(int(offset) for offset in wholes(table, "offsets", low=0, high=FARTHEST_OFFSET))
+    if bases[base].direct and len(offsets) != 1:
+        raise table.error("offsets", list(offsets), f"must be one offset: {base} is no pointer")
+    type_name = table.text("type")
+    try:
+        value_type = ValueType.parse(type_name)
+    except ValueError as error:
+        raise table.error("type", type_name, str(error)) from error
+    bits = _masks(table, value_type)
+    values = {key: int(value) for key, value in table.named("values", low=LOWEST_ID, high=HIGHEST_ID).items()}
+    return Field(name, base, offsets, value_type, bits, values, _source(table, default))
+
+
+def _masks(table: Table, value_type: ValueType) -> dict[str, int]:
+    bits = {key: int(mask) for key, mask in table.named("bits", low=1, high=255).items()}
+    if bits and value_type.name != "u8":
+        raise table.error("bits", bits, "are masks of one byte; give the field the type u8")
+    return bits
+
+
+def _animation_names(table: Table) -> AnimationNames:
+    names = AnimationNames(
+        idle=table.text("idle"),
+        rising=table.text("rising"),
+        boss_idle=table.text("boss_idle"),
+        attack=table.text("attack"),
+        unreliable=table.texts("unreliable"),
+    )
+    table.close(inherited_source=True)
+    return names
+
+
+def _source(table: Table, default: str) -> str:
+    return next(iter(table.close(inherited_source=True).values()), default)
+
+
+def whole(table: Table, key: str, *, low: int, high: int) -> int:
+    """A whole number of a table; addresses may be larger than the numbers of a moveset."""
+    return _as_whole(table, key, table.number(key, low=low, high=high))
+
+
+def wholes(table: Table, key: str, *, low: int, high: int) -> tuple[int, ...]:
+    """A list of whole numbers of a table."""
+    return tuple(_as_whole(table, key, number) for number in table.numbers(key, low=low, high=high))
+
+
+def _as_whole(table: Table, key: str, number: float) -> int:
+    if not number.is_integer():
+        raise table.error(key, number, "must be a whole number")
+    return int(number)
+
+
+@functools.cache
+def load_attributes(title: str) -> tuple[Attribute, ...]:
+    """The attributes of a character, in the order of `player_stats`."""
+    file = _data_file(title, "attributes.toml")
+    table = Table(file, "", content := read_toml(file))
+    _default_source(file, content)
+    attributes = tuple(_attribute(row) for row in table.rows("attribute"))
+    table.close()
+    return attributes
+
+
+def _attribute(table: Table) -> Attribute:
+    attribute = Attribute(
+        name=table.text("name"),
+        offset=whole(table, "offset", low=0, high=LARGEST_FIELD),
+        low=whole(table, "low", low=0, high=HIGHEST_ID),
+        high=whole(table, "high", low=0, high=HIGHEST_ID),
+    )
+    table.close(inherited_source=True)
+    return attribute
+
+
+@functools.cache
+def load_bonfires(title: str) -> Bonfires:
+    """The bonfires of a title."""
+    return read_bonfires(_data_file(title, "bonfires.toml"))
+
+
+def read_bonfires(file: Path) -> Bonfires:
+    """Bonfires from a file."""
+    table = Table(file, "", content := read_toml(file))
+    _default_source(file, content)
+    first = {name: int(number) for name, number in table.named("bonfires", low=LOWEST_ID, high=HIGHEST_ID).items()}
+    second = {name: int(number) for name, number in table.named("second", low=LOWEST_ID, high=HIGHEST_ID).items()}
+    untended = table.texts("untended", among=tuple(first)) if table.has("untended") else ()
+    table.close()
+    names: dict[int, str] = {}
+    for key, numbers in (("bonfires", first), ("second", second)):
+        for name, number in numbers.items():
+            if number in names:
+                raise table.error(f"{key}.{name}", number, f"is the id of {names[number]!r} already")
+            names[number] = name
+    return Bonfires(first, names, frozenset(untended))
+
+
+def _data_file(title: str, file: str) -> Path:
+    if title not in TITLES:
+        raise MisuseError(f"no title is called {title!r}{suggestion(title, TITLES)}")
+    return DATA / title / file

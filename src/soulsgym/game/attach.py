@@ -1,0 +1,159 @@
+"""Game: everything held of one running game, and how to get hold of it."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from soulsgym.errors import GameError, GameHung, GameNotFound, MisuseError, SoulsError
+from soulsgym.game.addresses import load_addresses
+from soulsgym.game.clock import Clock, load_speed_control
+from soulsgym.game.keyboard import Keyboard, load_bindings, open_keys
+from soulsgym.game.memory import ProcessMemory
+from soulsgym.game.process import Found, Process, find_processes, open_process
+from soulsgym.game.titles import TITLES
+from soulsgym.game.window import Window, open_window
+
+log = logging.getLogger(__name__)
+
+START_LIMIT_S = 180.0
+"""From the launch of a game until its window is there; a cold start from a slow disk takes a minute."""
+LOOK_EVERY_S = 0.25
+END_LIMIT_S = 10.0
+
+
+@dataclass
+class Game:
+    """One running game: its process, memory, window, keys and clock, and what is known about its title."""
+
+    name: str
+    found: Found
+    process: Process
+    memory: ProcessMemory
+    title: Any
+    keyboard: Keyboard
+    window: Window
+    clock: Clock
+    _saved: Any = None
+    _open: bool = field(default=True)
+
+    def close(self) -> None:
+        """Leave the game as it was found: keys up, flags as they were, its own speed. Safe to call again."""
+        if not self._open:
+            return
+        self._open = False
+        atexit.unregister(self.close)
+        for part in (self.keyboard.release_all, self._put_back, self.clock.close, self.keyboard.close,
+                     self.window.close, self.process.close):  # fmt: skip
+            # One part that fails, as all do when the game is gone, must not keep the others from being put back.
+            with suppress(SoulsError, OSError):
+                part()
+
+    def _put_back(self) -> None:
+        if self._saved is not None:
+            self.title.put_back(self._saved)
+
+
+def running(name: str = "darksouls3", pid: int | None = None) -> Found:
+    """The one running game of a title, or the one with this pid."""
+    table = load_addresses(name)
+    games = find_processes(table.executable)
+    if pid is not None:
+        games = [game for game in games if game.pid == pid]
+        if not games:
+            raise GameNotFound(f"process {pid} is no running {table.executable}; leave the pid out or look it up again")
+    if not games:
+        raise GameNotFound(f"{table.executable} is not running; start the game and load your character, then try again")
+    if len(games) > 1:
+        pids = ", ".join(str(game.pid) for game in games)
+        raise MisuseError(f"{len(games)} processes of {table.executable} are running; say which by its pid: {pids}")
+    return games[0]
+
+
+def attach(name: str = "darksouls3", pid: int | None = None) -> Game:
+    """Get hold of a running game. It is left as it was found when the interpreter ends, whatever happens."""
+    if name not in TITLES:
+        raise MisuseError(f"title {name!r} is not known; give one of {', '.join(TITLES)}")
+    found = running(name, pid)
+    table = load_addresses(name)
+    opened: list[Any] = []
+    try:
+        process = open_process(found.pid)
+        opened.append(process)
+        memory = ProcessMemory(process)
+        window = open_window(found, table.window_title)
+        opened.append(window)
+        keyboard = Keyboard(open_keys(found), load_bindings(name))
+        opened.append(keyboard)
+        clock = load_speed_control(found, memory)
+        opened.append(clock)
+        title = TITLES[name](memory, keyboard=keyboard, window=window, clock=clock)
+    except BaseException:
+        for part in reversed(opened):
+            with suppress(SoulsError, OSError):
+                part.close()
+        raise
+    keyboard.release_all()  # what an earlier program left down when it was killed
+    game = Game(name, found, process, memory, title, keyboard, window, clock)
+    with suppress(GameError):  # not in game yet: there is nothing to put back later either
+        game._saved = title.remember()
+    atexit.register(game.close)
+    return game
+
+
+class Launcher:
+    """Starts a game again after it crashed or hung, by the user's own command."""
+
+    def __init__(self, command: str | Sequence[str], name: str = "darksouls3") -> None:
+        self._command = shlex.split(command, posix=sys.platform != "win32") if isinstance(command, str) else [*command]
+        if not self._command:
+            raise MisuseError("launch command is empty; give the command that starts the game")
+        self._name = name
+
+    def __call__(self, game: Game) -> Game:
+        """End what is left of `game`, start another and get hold of it."""
+        game.close()
+        _end(game)
+        log.info("starting the game again: %s", " ".join(self._command))
+        return self.start()
+
+    def start(self) -> Game:
+        """Start the game and wait until it can be got hold of."""
+        before = {found.pid for found in find_processes(load_addresses(self._name).executable)}
+        try:
+            subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+        except OSError as error:
+            raise GameNotFound(f"launch command {self._command[0]!r} cannot be run: {error.strerror}") from error
+        deadline, last = time.monotonic() + START_LIMIT_S, "no process appeared"
+        while time.monotonic() < deadline:
+            new = [one.pid for one in find_processes(load_addresses(self._name).executable) if one.pid not in before]
+            if new:
+                try:
+                    return attach(self._name, new[0])
+                except GameError as error:  # its window, or its own code in memory, is not there yet
+                    last = str(error)
+            time.sleep(LOOK_EVERY_S)
+        raise GameHung(f"the game was not ready {START_LIMIT_S:.0f} s after its launch ({last}); start it by hand")
+
+
+def _end(game: Game) -> None:
+    """A game that hangs must go before another can come: Steam starts only one."""
+    pid, executable = game.found.pid, load_addresses(game.name).executable
+    with suppress(OSError):  # it has ended by itself, or we may not end it: the wait below tells
+        os.kill(pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+    deadline = time.monotonic() + END_LIMIT_S
+    while any(found.pid == pid for found in find_processes(executable)):
+        if time.monotonic() > deadline:
+            raise GameHung(f"process {pid} of the game does not end; end it by hand")
+        time.sleep(LOOK_EVERY_S)

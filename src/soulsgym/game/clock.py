@@ -1,0 +1,363 @@
+"""Clock: the speed at which a game's time passes, controlled through souls_speed.dll in the game's own process."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import math
+import os
+import secrets
+import struct
+import sys
+import threading
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import NamedTuple
+
+from soulsgym.errors import GameError, GameGone, GameHung, GameNotFound, MisuseError, ReadFailed, SpeedControlError
+from soulsgym.game.memory import ProcessMemory
+from soulsgym.game.process import Found
+
+log = logging.getLogger(__name__)
+
+SPEED_BIN = Path(__file__).parent / "speed" / "bin"
+LIBRARY, INJECTOR, PROXY = "souls_speed.dll", "inject.exe", "dinput8.dll"
+SYMBOL = "souls_control"
+TICKS_PER_S = 60
+MAX_SPEED = 1000.0
+BEAT_EVERY_S = 0.1
+CLAIM_LIMIT_S = 2.0
+"""Longer than a controller that was killed keeps the clock, and so long that two who wait for it both can be told."""
+LOAD_LIMIT_S = 5.0
+SPIN_S, SHORT_S, SHORT_SLEEP_S, SLEEP_S = 0.0002, 0.01, 0.00002, 0.001
+"""An answer is waited for without a pause at first, then with short ones, then with longer ones."""
+
+MAGIC, VERSION = b"SOULSPD1", 1
+FUNCTIONS = ("QueryPerformanceCounter", "GetTickCount", "GetTickCount64", "timeGetTime", "Sleep", "SleepEx")
+LET_GO = 1
+BLOCK_SIZE = 256
+_HEADER = struct.Struct("<8sIIqIII")
+_CLAIM_AT, _BEAT_AT, _COMMAND_AT, _STATUS_AT = 64, 72, 80, 128
+_COMMAND = struct.Struct("<QQdqQQ")
+_STATUS = struct.Struct("<QQdqqqQQQ6Q")
+_WORD = struct.Struct("<Q")
+_MIXED = struct.Struct("<5Q")
+_UNCHECKED = struct.Struct("<QQdqQ")
+_MASK = (1 << 64) - 1
+_FACTOR = 0x9E3779B97F4A7C15
+_I386 = 0x14C
+
+
+class _Header(NamedTuple):
+    """What the library says about itself once."""
+
+    magic: bytes
+    version: int
+    size: int
+    frequency: int
+    installed: int
+    failed: int
+    limit_ms: int
+
+
+class _Status(NamedTuple):
+    """What the library says about the clock now."""
+
+    owner: int
+    acknowledged: int
+    speed: float
+    advanced: int
+    virtual: int
+    real: int
+    lapses: int
+    turns: int
+    refused: int
+    queries: int
+
+
+def packed_command(token: int, sequence: int, speed: float, advance: int, flags: int) -> bytes:
+    """A command with the check by which the library sees that all of it has arrived."""
+    plain = _UNCHECKED.pack(token, sequence, speed, advance, flags)
+    check = 0
+    for value in _MIXED.unpack(plain):
+        check = ((check ^ value) * _FACTOR + 1) & _MASK
+    return plain + _WORD.pack(check)
+
+
+class Clock:
+    """The clock of one game, of which this is the only controller until it is closed.
+
+    A thread tells the library all the time that this program lives; when it does not, the library returns the game to
+    speed 1 by itself and counts a lapse.
+    """
+
+    def __init__(self, memory: ProcessMemory, *, limit_s: float = 1.0) -> None:
+        address = find_block(memory)
+        if address is None:
+            raise SpeedControlError(
+                f"the game (pid {memory.process.pid}) has not loaded {LIBRARY}; "
+                "inject it, or put it into the game's folder as dinput8.dll and start the game again"
+            )
+        self._process, self._address, self._limit_s = memory.process, address, limit_s
+        header = self._checked_header(memory)
+        self.frequency = header.frequency
+        self._beat_limit_s = header.limit_ms / 1000
+        self._read_status = self._process.prepare(((address + _STATUS_AT, _STATUS.size),))
+        self._read_owner = self._process.prepare(((address + _STATUS_AT, _WORD.size),))
+        self._token = secrets.randbits(63) | 1
+        self._lock = threading.RLock()
+        self._stop = threading.Event()
+        self._closed, self._owner_pid = False, os.getpid()
+        self._failure: Exception | None = None
+        self._beats = secrets.randbits(32)
+        self._sequence = self._base = self._lapses_before = 0
+        self._ticks: Fraction | int = 0
+        self._claim()
+        self._lapses_before = self._status().lapses
+        self._thread = threading.Thread(target=self._keep_beating, name=f"clock of {self._process.pid}", daemon=True)
+        self._thread.start()
+        atexit.register(self.close)
+
+    @property
+    def speed(self) -> float:
+        """How many seconds of the game pass in a real second now."""
+        return self._status().speed
+
+    @property
+    def lapses(self) -> int:
+        """How often the game returned to speed 1 by itself because nothing was heard of this program."""
+        return self._status().lapses - self._lapses_before
+
+    @property
+    def queries(self) -> int:
+        """How often the game has asked QueryPerformanceCounter since the library was loaded."""
+        return self._status().queries
+
+    def now(self) -> float:
+        """The game's own time in seconds: exact while paused, else as of at most some milliseconds ago."""
+        return self._status().virtual / self.frequency
+
+    def set_speed(self, factor: float) -> None:
+        """Let the game's time pass `factor` times as fast as real time, from when this returns."""
+        if not 0.0 <= factor <= MAX_SPEED:
+            raise MisuseError(f"speed {factor} is not possible; give 0 to {MAX_SPEED:g}")
+        with self._lock:
+            self._check_open()
+            if self._status().owner != self._token:
+                self._claim()
+            self._send(factor)
+
+    def pause(self) -> None:
+        """Let the game's time stand still."""
+        self.set_speed(0.0)
+
+    def resume(self) -> None:
+        """Let the game run at its own speed."""
+        self.set_speed(1.0)
+
+    def advance(self, seconds_times_60: Fraction | int = 1) -> None:
+        """Move the time of a paused game on by exactly so many 60ths of a second.
+
+        Only whole units of the game's counter can be given, so each sum of advances is rounded up to one: the next
+        begins from the exact sum. One that ends in GameHung is part of the sum and may still be applied.
+        """
+        if seconds_times_60 < 0:
+            raise MisuseError(f"advance by {seconds_times_60} is not possible: time does not run back; give 0 or more")
+        with self._lock:
+            self._check_open()
+            status = self._status()
+            if status.owner != self._token:
+                raise self._lapsed()
+            if status.speed != 0.0:
+                raise MisuseError(f"the clock runs at speed {status.speed:g}; pause() it before advance()")
+            self._ticks += seconds_times_60
+            self._send(0.0)
+
+    def close(self) -> None:
+        """Return the game to its own speed and let go of it. Safe to call again, also when the game is gone."""
+        if os.getpid() != self._owner_pid:
+            return  # A fork that ends: the clock is its parent's.
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        atexit.unregister(self.close)
+        self._stop.set()
+        self._thread.join(self._limit_s)
+        # What fails here is made good by the library itself, which hears nothing of us from now on.
+        with self._lock, contextlib.suppress(GameError):
+            if self._status().owner == self._token:
+                self._send(1.0, LET_GO)
+
+    def _checked_header(self, memory: ProcessMemory) -> _Header:
+        header = _Header(*_HEADER.unpack(memory.read(self._address, _HEADER.size)))
+        if (header.version, header.size) != (VERSION, BLOCK_SIZE):
+            raise SpeedControlError(
+                f"the game (pid {self._process.pid}) has loaded version {header.version} of {LIBRARY} and version "
+                f"{VERSION} is needed; build it again with `make speed` and start the game again"
+            )
+        # Without Sleep a game only polls more slowly; without one of the clocks its time would come apart.
+        missing = [name for bit, name in enumerate(FUNCTIONS[:4]) if not header.installed & ~header.failed & 1 << bit]
+        if missing:
+            raise SpeedControlError(
+                f"{LIBRARY} cannot control {', '.join(missing)} in the game (pid {self._process.pid}); "
+                "another program has changed them (an overlay, a cheat tool): start the game without it"
+            )
+        return header
+
+    def _status(self) -> _Status:
+        with self._lock:
+            return _Status(*_STATUS.unpack(self._read_status())[:10])
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise MisuseError("the clock is closed; attach to the game again")
+        if self._failure is not None:
+            raise SpeedControlError(
+                f"the clock of the game (pid {self._process.pid}) is no longer kept: {self._failure}; attach again"
+            ) from self._failure
+
+    def _lapsed(self) -> SpeedControlError:
+        return SpeedControlError(
+            f"the clock of the game (pid {self._process.pid}) ran on by itself, as nothing was heard of this program "
+            f"for {self._beat_limit_s:g} s; pause() it again"
+        )
+
+    def _claim(self) -> None:
+        """Become the owner. The library decides: of several who ask at a time one gets the clock."""
+        begin, first = time.monotonic(), self._status()
+        status = first
+        while status.owner != self._token:
+            if time.monotonic() - begin > CLAIM_LIMIT_S:
+                raise self._refused(first, status)
+            if self._word(_CLAIM_AT) == 0:
+                self._process.write(self._address + _CLAIM_AT, _WORD.pack(self._token))
+            time.sleep(SLEEP_S)
+            status = self._status()
+        self._base, self._ticks = status.advanced, 0
+        (pending,) = _WORD.unpack_from(self._process.read_many(((self._address + _COMMAND_AT + 8, 8),)))
+        self._sequence = max(status.acknowledged, pending)
+
+    def _refused(self, first: _Status, last: _Status) -> GameError:
+        if self._word(_CLAIM_AT) == self._token:
+            self._process.write(self._address + _CLAIM_AT, _WORD.pack(0))
+        pid = self._process.pid
+        if first.turns == last.turns:
+            return GameHung(f"the game (pid {pid}) has not moved for {CLAIM_LIMIT_S:g} s; end it and start it again")
+        return SpeedControlError(f"another program controls the clock of the game (pid {pid}); close it first")
+
+    def _word(self, offset: int) -> int:
+        return int.from_bytes(self._process.read_many(((self._address + offset, _WORD.size),)), "little")
+
+    def _send(self, speed: float, flags: int = 0) -> None:
+        # The owner's token was just read in the block: the pid is not that of another program by now.
+        self._sequence += 1
+        total = self._base + math.ceil(self._ticks * Fraction(self.frequency, TICKS_PER_S))
+        command = packed_command(self._token, self._sequence, speed, total, flags)
+        self._process.write(self._address + _COMMAND_AT, command)
+        begin = time.perf_counter()
+        while (status := self._status()).acknowledged != self._sequence:
+            waited = time.perf_counter() - begin
+            if status.refused == self._sequence:
+                raise SpeedControlError(f"{LIBRARY} refused speed {speed} and time {total}; attach to the game again")
+            if status.owner != self._token:
+                raise self._lapsed()
+            if waited > self._limit_s:
+                raise GameHung(
+                    f"the game (pid {self._process.pid}) did not take speed {speed:g} within {self._limit_s:g} s: "
+                    "it hangs; end it and start it again"
+                )
+            _pause(waited)
+
+    def _keep_beating(self) -> None:
+        while not self._stop.wait(BEAT_EVERY_S):
+            try:
+                self._beat()
+            except (GameGone, ReadFailed):
+                return  # Every other call says so too.
+            except Exception as error:
+                self._failure = error
+                log.error("the clock of pid %d is no longer kept: %s", self._process.pid, error)
+                return
+
+    def _beat(self) -> None:
+        # The token proves that this is still the game: its pid may be another program's by now.
+        if int.from_bytes(self._read_owner(), "little") != self._token:
+            return
+        self._beats += 1
+        self._process.write(self._address + _BEAT_AT, _WORD.pack(self._beats & _MASK))
+
+
+def _pause(waited_s: float) -> None:
+    """Between two looks for an answer. The game may need this core to give it."""
+    if waited_s > SHORT_S:
+        time.sleep(SLEEP_S)
+    elif waited_s > SPIN_S or sys.platform == "win32":
+        time.sleep(SHORT_SLEEP_S)
+    else:
+        os.sched_yield()
+
+
+def find_block(memory: ProcessMemory) -> int | None:
+    """Address of the control block in the game; None as long as no library there has one that is ready."""
+    modules = memory.process.modules()
+    for name in (LIBRARY, PROXY):
+        if name not in modules:
+            continue
+        try:
+            address = memory.module(name).exports.get(SYMBOL)
+            if address is not None and memory.read(address, len(MAGIC)) == MAGIC:
+                return address
+        except (GameNotFound, ReadFailed):  # It is just being loaded.
+            continue
+    return None
+
+
+def load_speed_control(found: Found, memory: ProcessMemory, *, folder: Path = SPEED_BIN) -> Clock:
+    """The clock of a game, into which the library is loaded if it is not there yet."""
+    if find_block(memory) is None:
+        _check_64_bit(found, memory)
+        _inject(found, memory, folder)
+        _wait_for_block(memory)
+    return Clock(memory)
+
+
+def _check_64_bit(found: Found, memory: ProcessMemory) -> None:
+    name = found.executable_path.replace("\\", "/").rpartition("/")[2].lower()
+    base = memory.process.modules().get(name)
+    if base is None:
+        return
+    head = memory.read(base, 0x400)
+    (start,) = struct.unpack_from("<I", head, 0x3C)
+    if start + 6 <= len(head) and struct.unpack_from("<H", head, start + 4)[0] == _I386:
+        raise SpeedControlError(
+            f"{name} (pid {found.pid}) is a 32-bit program and only 64-bit games are supported; start the 64-bit one"
+        )
+
+
+def _inject(found: Found, memory: ProcessMemory, folder: Path) -> None:
+    linux = sys.platform.startswith("linux")
+    for file in (folder / LIBRARY, *((folder / INJECTOR,) if linux else ())):
+        if not file.is_file():
+            raise SpeedControlError(f"{file} is not there; build it with `make speed`")
+    if linux:
+        from soulsgym.game.linux.inject import inject as inject_by_wine
+
+        inject_by_wine(found, memory, folder / INJECTOR)
+    else:
+        from soulsgym.game.windows.inject import inject
+
+        inject(found.pid, folder / LIBRARY)
+
+
+def _wait_for_block(memory: ProcessMemory) -> None:
+    deadline = time.monotonic() + LOAD_LIMIT_S
+    while find_block(memory) is None:
+        if time.monotonic() > deadline:
+            raise SpeedControlError(
+                f"{LIBRARY} was loaded into the game (pid {memory.process.pid}) but did not start within "
+                f"{LOAD_LIMIT_S:g} s; start the game again"
+            )
+        time.sleep(SLEEP_S)

@@ -1,0 +1,307 @@
+"""GameFight: one fight in one running game, step by step."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from soulsgym.controls import NO_DIRECTION, NOTHING, Button
+from soulsgym.errors import FocusLost, GameError, GameGone, GameHung, ReadFailed, SpeedControlError, StageFailed
+from soulsgym.game.aiming import Aim, LockKeeper
+from soulsgym.game.attach import Game
+from soulsgym.game.pacing import Pacer, Passage
+from soulsgym.game.pressing import action_of, keys_of
+from soulsgym.game.reset import Setup, Start
+from soulsgym.game.titles import Sight
+from soulsgym.game.tracking import TICKS_PER_STEP, Record, Tracker
+from soulsgym.state import Outcome
+
+log = logging.getLogger(__name__)
+
+RELEASE_TICK = 3
+"""A tapped key is let go after this tick of the step: 0.05 s."""
+INPUT_SETTLE_S = 0.003
+"""Real time that a key takes to reach the game's loop."""
+HANG_RETRIES, UNREADABLE_S, FOCUS_RETRIES, LAPSE_RETRIES = 1, 1.0, 3, 2
+"""How often, and how long, a step is carried on that the game disturbs."""
+RETRY_S = 0.005
+LOOKS, LOOK_S = 5, 0.0002
+"""A look is good when the next one, a moment later, shows the same."""
+NO_EFFECT, NO_EFFECT_LIMIT = 3, 10
+"""After so many actions in a row without any effect the focus is asked for again, and after so many the fight ends."""
+MOST_SKIPPED = 300
+"""Steps that can be merged into one: the longest animation takes 25 s."""
+UNARMED = "Attack"
+
+
+class GameFight:
+    """Plays one fight: presses keys, lets the game run, and fills the record."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        tracker: Tracker,
+        record: Record,
+        notes: dict[str, Any],
+        *,
+        input_settle_s: float = INPUT_SETTLE_S,
+    ) -> None:
+        self.setup, self.tracker, self.record, self.notes = setup, tracker, record, notes
+        self._input_settle_s = input_settle_s
+        self._keeper = LockKeeper(setup.camera)
+        self._start: Start | None = None
+        self._sight: Sight | None = None
+        self._passed = 0
+        self._idle_actions = 0
+
+    @property
+    def game(self) -> Game:
+        """The game that runs now."""
+        return self.setup.game
+
+    def begin(self, start: Start) -> None:
+        """Set the game up for a fight and begin it."""
+        self.notes.clear()
+        self.setup.notes = self.notes
+        if self._idle_actions >= NO_EFFECT:
+            self.setup.keys_work = False
+        self.tracker.close(Outcome.BROKEN)  # until it has really begun
+        try:
+            sight = self.setup.run(start)
+            self.tracker.begin(sight, phase=start.phase, player_hp=start.player_hp, boss_hp=start.boss_hp)
+        except GameError as error:
+            self._let_go()
+            self.setup.broken(error)
+            raise
+        except BaseException:
+            self._let_go()
+            raise
+        self._keeper = LockKeeper(self.setup.camera)
+        self._start, self._sight, self._idle_actions = start, sight, 0
+        self._note_maxima(sight)
+        self._tell(Passage(0, 0.0, 0.0), 0.0, 0)
+
+    def step(self, direction: int, button: int, *, skip: bool) -> None:
+        """Play 0.1 s, and with `skip` on until the player can act again."""
+        g = self.record
+        if g["outcome"] != Outcome.RUNNING:
+            self.tracker.close(Outcome(int(g["outcome"])))
+            return
+        self._step(direction, button)
+        if not skip or not self._is_forced():
+            return
+        sums = {key: g[key] for key in ("damage_dealt", "damage_taken")}
+        most = {key: g[key] for key in ("hit_by", "landed", "dodged")}
+        for _ in range(MOST_SKIPPED):
+            if not self._is_forced():
+                break
+            self._step(NO_DIRECTION, Button.NONE)
+            sums = {key: value + g[key] for key, value in sums.items()}
+            most = {key: max(value, g[key]) for key, value in most.items()}
+        for key, value in (sums | most).items():
+            g[key] = value
+
+    def _is_forced(self) -> bool:
+        return bool(self.record["outcome"] == Outcome.RUNNING and not self.record["action_mask"][:NOTHING].any())
+
+    def _step(self, direction: int, button: int) -> None:
+        source = self.setup.source
+        begun, calls, step = source.now(), self.game.process.calls, int(self.record["step"])
+        action = action_of(direction, button)
+        if action is not None and not self.record["action_mask"][action]:
+            action, direction, button = None, NO_DIRECTION, Button.NONE  # the game would queue it up
+        passage = Passage(0, 0.0, 0.0)
+        try:
+            passage, sight = self._play(*keys_of(direction, button))
+            self.tracker.finish(sight, passage.ticks, passage.game_s)
+            self._sight = sight
+            self._look_after(sight, passage.ticks, action)
+        except GameError as error:
+            self._break_off(error)
+            self.record["step"] = step + 1
+        except BaseException:
+            self._let_go()
+            raise
+        self._tell(passage, source.now() - begun, self.game.process.calls - calls)
+
+    def _play(self, hold: tuple[str, ...], tap: str) -> tuple[Passage, Sight]:
+        """Press the keys, let the step pass and look. What disturbs it is put right, within limits."""
+        source, pacer = self.setup.source, self._pacer()
+        assert self._sight is not None
+        aim = self._keeper.aim(self._sight)
+        self._passed, game_s = 0, 0.0
+        hangs, losses, lapses, unreadable_since = 0, 0, 0, None
+        while True:
+            try:
+                self._keep_focus()
+                early = self._passed < RELEASE_TICK
+                self._press((*hold, *aim.hold), tap if early else "", aim)
+                before = self._passed
+                passage = pacer.run(
+                    max(1, TICKS_PER_STEP - before), self._on_tick(before), {RELEASE_TICK - before: self._release}
+                )
+                self._passed, game_s = before + passage.ticks, game_s + passage.game_s
+                over_s = passage.overshoot_s + max(0, before - TICKS_PER_STEP) / 60
+                return Passage(self._passed, game_s, over_s), self._settled_look()
+            except FocusLost:
+                losses += 1
+                if losses > FOCUS_RETRIES:
+                    raise
+                self._regain_focus()
+            except ReadFailed:
+                now = source.now()
+                unreadable_since = now if unreadable_since is None else unreadable_since
+                if not self.game.process.is_running():
+                    raise GameGone("the game has ended") from None
+                if now - unreadable_since > UNREADABLE_S:
+                    raise
+                self.setup.title.clear_cache()
+                source.sleep(RETRY_S)
+            except SpeedControlError:
+                lapses += 1
+                if lapses > LAPSE_RETRIES:
+                    raise
+                pacer.begin()  # the clock ran on by itself, since this program was held up
+            except GameHung:
+                hangs += 1
+                if not self.game.process.is_running():
+                    raise GameGone("the game has ended") from None
+                if hangs > HANG_RETRIES:
+                    raise
+
+    def _on_tick(self, before: int) -> Callable[[int, Any], None]:
+        def see(tick: int, glance: Any) -> None:
+            self._passed = before + tick
+            self.tracker.see(self._passed, glance)
+            if glance.player_animation != self.setup.names.idle:
+                self._idle_actions = 0
+
+        return see
+
+    def _press(self, hold: tuple[str, ...], tap: str, aim: Aim) -> None:
+        keyboard = self.game.keyboard
+        sent = keyboard.hold(hold)
+        if tap:
+            keyboard.press(tap)
+        # Looked at once more: the lock may be back by itself, and the key would undo it.
+        locks = aim.tap_lock and not self.setup.title.lock_on
+        if locks:
+            keyboard.press("lock_on")
+        if sent or tap or locks:
+            self.setup.source.sleep(self._input_settle_s)
+
+    def _release(self) -> None:
+        keyboard = self.game.keyboard
+        taps = {"roll", "lightattack", "heavyattack", "parry", "lock_on"} & keyboard.held
+        for tap in taps:
+            keyboard.release(tap)
+        if taps:
+            self.setup.source.sleep(self._input_settle_s)
+
+    def _keep_focus(self) -> None:
+        if not self.game.window.has_focus():
+            self._regain_focus()
+
+    def _regain_focus(self) -> None:
+        self.notes["focus_lost"] = self.notes.get("focus_lost", 0) + 1
+        self.game.window.activate()
+        self.game.keyboard.release_all()
+
+    def _settled_look(self) -> Sight:
+        """A look that a tick still at work does not spoil."""
+        last = self.setup.look()
+        for _ in range(LOOKS):
+            self.setup.source.sleep(LOOK_S)
+            sight = self.setup.look()
+            if sight == last:
+                break
+            last = sight
+        return last
+
+    def _look_after(self, sight: Sight, ticks: int, action: int | None) -> None:
+        """Restore what a training fight restores, and see whether something is wrong with the game."""
+        g, setup = self.record, self.setup
+        outcome = Outcome(int(g["outcome"]))
+        if setup.training:
+            self._restore(sight, outcome)
+        elif outcome is not Outcome.RUNNING:
+            with suppress(GameError):
+                self.game.clock.set_speed(1.0)  # let the dead fall
+        if outcome is not Outcome.RUNNING:
+            self.game.keyboard.hold(())
+            return
+        if self.tracker.outside(sight):
+            x, y = sight.player_pose[:2]
+            raise StageFailed("arena", f"the player is outside at x {x:.1f}, y {y:.1f}")
+        self._watch_effects(sight, action)
+
+    def _restore(self, sight: Sight, outcome: Outcome) -> None:
+        title, setup = self.setup.title, self.setup
+        if sight.player_hp <= 0 or sight.boss_hp <= 0:
+            setup.in_arena = False
+            setup.reload_because = "the player really died" if sight.player_hp <= 0 else "the boss really died"
+            return
+        if sight.player_hp < sight.player_max_hp or outcome is Outcome.FELL:
+            title.reset_player_hp()
+        if sight.boss_hp < sight.boss_max_hp:
+            title.reset_boss_hp(setup.plan.boss)
+        if outcome is Outcome.FELL:
+            # At once, or the game kills the player and loads.
+            assert self._start is not None
+            title.player_pose = self._start.player_poses[0]
+        self.tracker.restored(sight.player_max_hp, sight.boss_max_hp)
+
+    def _watch_effects(self, sight: Sight, action: int | None) -> None:
+        """Keys that do nothing are a menu's, and attacks that nobody knows are those of bare hands."""
+        if action is not None and sight.player_animation == self.setup.names.idle:
+            self._idle_actions += 1
+            if self._idle_actions % NO_EFFECT == 0:  # the system may say that the window has the focus and be wrong
+                self._regain_focus()
+        if self._idle_actions >= NO_EFFECT_LIMIT:
+            raise StageFailed("keys", f"{NO_EFFECT_LIMIT} actions had no effect; a menu may be open")
+        if self.record["player_animation"] < 0 and sight.player_animation.startswith(UNARMED):
+            self.setup.weapon_works = False
+            self.notes["weapon"] = f"{sight.player_animation} is no attack with the sword"
+
+    def _break_off(self, error: GameError) -> None:
+        log.warning("the fight is broken off: %s", error)
+        self.notes["failure"] = str(error)
+        self.tracker.close(Outcome.BROKEN)
+        self.setup.broken(error)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        with suppress(GameError, OSError):
+            self.game.keyboard.release_all()
+
+    def _note_maxima(self, sight: Sight) -> None:
+        plan = self.setup.plan
+        read = (sight.player_max_hp, sight.player_max_sp, sight.boss_max_hp)
+        if read != (plan.player_hp, plan.player_sp, plan.boss_hp):
+            self.notes["maxima"] = (
+                f"the game's full health, stamina and boss's health are {read}, "
+                f"the data say {(plan.player_hp, plan.player_sp, plan.boss_hp)}"
+            )
+            log.warning("%s", self.notes["maxima"])
+
+    def _pacer(self) -> Pacer:
+        assert self.setup.pacer is not None
+        return self.setup.pacer
+
+    def _tell(self, passage: Passage, real_s: float, calls: int) -> None:
+        pacer = self._pacer()
+        self.notes |= {
+            "ticks": passage.ticks,
+            "overshoot_s": passage.overshoot_s,
+            "stepping": pacer.stepping,
+            "stepping_because": pacer.reason,
+            "memory_calls": calls,
+            "real_s": real_s,
+            "unknown_animations": dict(self.tracker.unknown),
+            "player_animation_name": self.tracker.player.name,
+            "boss_animation_name": self.tracker.boss.name,
+        }
+        with suppress(GameError):
+            self.notes["lapses"] = self.game.clock.lapses

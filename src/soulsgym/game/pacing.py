@@ -1,0 +1,279 @@
+"""Pacers: they let the game run for one step and no further."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from soulsgym.errors import GameHung, MisuseError
+from soulsgym.game.waiting import REAL_TIME, TimeSource, sleep_until
+
+log = logging.getLogger(__name__)
+
+TICKS_PER_S = 60
+MS_PER_TICK = 1000 / TICKS_PER_S
+STEPPINGS = ("auto", "ticks", "speed")
+HANG_S = 2.0
+"""Without a tick for this long, a game hangs."""
+POLL_S = 0.0002
+"""Between two looks for the next tick: short beside a tick, long beside a read."""
+SETTLE_S = 0.0001
+"""What a tick may still need after its counter moved; it counts somewhere within its work."""
+LOOP_S, LOOP_LIMIT_S, LOOP_QUERIES = 0.01, 0.5, 4
+"""After a stretch of time the game's loop has turned when this passed and it asked for the time this often."""
+PROBE_TICKS = 12
+PROBE_STILL_S = 0.05
+QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
+ALIGN_QUARTERS = 16
+FASTEST = 3.0
+"""The speed for steps by speed when none is asked for: beyond, a step overshoots by whole ticks."""
+SPEED_POLL_S = 0.001
+LEARNING = 0.25
+"""How much of the last overshoot goes into the next guess."""
+
+
+class Tick(Protocol):
+    """What a pacer must see of the game after a tick."""
+
+    @property
+    def time_ms(self) -> int:
+        """The game's own time."""
+        ...
+
+
+class GameClock(Protocol):
+    """What a pacer needs of the control of a game's clock."""
+
+    @property
+    def queries(self) -> int:
+        """How often the game has asked for the time."""
+        ...
+
+    def pause(self) -> None:
+        """Stop the game's time."""
+        ...
+
+    def set_speed(self, factor: float) -> None:
+        """Let the game's time run at this speed."""
+        ...
+
+    def advance(self, seconds_times_60: Fraction | int = 1) -> None:
+        """Move the stopped time on by ticks."""
+        ...
+
+
+@dataclass(frozen=True)
+class Passage:
+    """How far a run went."""
+
+    ticks: int
+    game_s: float
+    overshoot_s: float
+
+
+class Pacer(Protocol):
+    """Lets the game run for a number of ticks."""
+
+    stepping: str
+    reason: str
+
+    def begin(self) -> None:
+        """Stop the game and get ready for the first run."""
+        ...
+
+    def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> Passage:
+        """Let `ticks` pass, tell of each one seen, and do what is to be done after a certain one."""
+        ...
+
+
+def ticks_between(before_ms: int, after_ms: int) -> int:
+    """Ticks that passed between two readings of the game's time. Going back, as a new game does, counts as one."""
+    return 1 if after_ms < before_ms else round((after_ms - before_ms) / MS_PER_TICK)
+
+
+class TickPacer:
+    """Moves the stopped clock on by one tick at a time, and waits until the game has made it: exact."""
+
+    stepping = "ticks"
+
+    def __init__(
+        self,
+        clock: GameClock,
+        glance: Callable[[], Tick],
+        *,
+        game_speed: float = math.inf,
+        source: TimeSource = REAL_TIME,
+        limit_s: float = HANG_S,
+        reason: str = "asked for",
+    ) -> None:
+        self.reason = reason
+        self._clock, self._glance, self._time, self._limit_s = clock, glance, source, limit_s
+        self._tick_s = 1.0 / (TICKS_PER_S * game_speed)
+        self._counter = 0
+        self._due = -math.inf
+
+    def begin(self) -> None:
+        """Stop the clock half a tick before the next tick, so that no rounding puts one on the edge."""
+        self._clock.pause()
+        before = self._after_a_turn()
+        for _ in range(ALIGN_QUARTERS):
+            self._clock.advance(QUARTER)
+            if ticks_between(before, self._after_a_turn()) >= 1:
+                break
+        else:
+            raise GameHung(f"the game made no tick in {ALIGN_QUARTERS / 4:g} ticks' time; is it loading or in a menu?")
+        self._clock.advance(HALF)
+        self._counter = self._after_a_turn()
+
+    def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> Passage:
+        """Let `ticks` pass one by one."""
+        passed, before_ms = 0, self._counter
+        while passed < ticks:
+            self._due = max(self._time.now(), self._due + self._tick_s)
+            self._clock.advance(1)
+            tick = self._next_tick()
+            last = passed
+            passed += ticks_between(self._counter, tick.time_ms)
+            self._counter = tick.time_ms
+            on_tick(passed, tick)
+            for at, act in acts.items():
+                if last < at <= passed:
+                    act()
+            if self._tick_s > 0.0:
+                sleep_until(self._time, self._due)
+        game_s = (self._counter - before_ms) / 1000 if self._counter >= before_ms else passed / TICKS_PER_S
+        return Passage(passed, game_s, (passed - ticks) / TICKS_PER_S)
+
+    def _next_tick(self) -> Tick:
+        end = self._time.now() + self._limit_s
+        while ticks_between(self._counter, self._glance().time_ms) < 1:
+            if self._time.now() > end:
+                raise GameHung(f"the game made no tick for {self._limit_s:g} s; it hangs, loads or shows a menu")
+            self._time.sleep(POLL_S)
+        self._time.sleep(SETTLE_S)
+        return self._glance()
+
+    def _after_a_turn(self) -> int:
+        """The game's time once its loop has had the chance to use what the clock gave it."""
+        begin, queries = self._time.now(), self._clock.queries
+        self._time.sleep(LOOP_S)
+        while self._clock.queries - queries < LOOP_QUERIES and self._time.now() - begin < LOOP_LIMIT_S:
+            self._time.sleep(LOOP_S / 10)
+        return self._glance().time_ms
+
+
+class SpeedPacer:
+    """Lets the game run at a speed, watches its time and stops it: for games that do not tick by our clock."""
+
+    stepping = "speed"
+
+    def __init__(
+        self,
+        clock: GameClock,
+        glance: Callable[[], Tick],
+        *,
+        game_speed: float = 1.0,
+        source: TimeSource = REAL_TIME,
+        limit_s: float = HANG_S,
+        reason: str = "asked for",
+    ) -> None:
+        self.reason = reason
+        self._clock, self._glance, self._time, self._limit_s = clock, glance, source, limit_s
+        self._speed = min(game_speed, FASTEST) if math.isinf(game_speed) else game_speed
+        self.latency_s = 0.0
+
+    def begin(self) -> None:
+        """Stop the game."""
+        self._clock.pause()
+
+    def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> Passage:
+        """Let the time of `ticks` pass, less what stopping takes."""
+        wanted_ms = ticks * MS_PER_TICK
+        begin = last = self._glance().time_ms
+        seen, pending = 0, dict(acts)
+
+        def tell(tick: Tick) -> None:
+            nonlocal seen, last
+            last = tick.time_ms
+            passed = max(seen, round((last - begin) / MS_PER_TICK))
+            if passed > seen:
+                seen = passed
+                on_tick(seen, tick)
+            for at in [at for at in pending if at <= seen]:
+                pending.pop(at)()
+
+        self._clock.set_speed(self._speed)
+        moved_at = self._time.now()
+        try:
+            while last - begin < wanted_ms - 1000 * self.latency_s:
+                tick = self._glance()
+                if tick.time_ms != last:
+                    moved_at = self._time.now()
+                if tick.time_ms < begin:  # the game counts anew, as after it was loaded
+                    begin = last = tick.time_ms
+                tell(tick)
+                if self._time.now() - moved_at > self._limit_s:
+                    raise GameHung(
+                        f"the game's time stood still for {self._limit_s:g} s; it hangs, loads or shows a menu"
+                    )
+                self._time.sleep(SPEED_POLL_S)
+        finally:
+            self._clock.pause()
+        self._time.sleep(SPEED_POLL_S)
+        tell(self._glance())
+        for act in pending.values():
+            act()
+        game_s = (last - begin) / 1000
+        overshoot_s = game_s - wanted_ms / 1000
+        self.latency_s = min(max(0.0, self.latency_s + LEARNING * overshoot_s), 0.5 * wanted_ms / 1000)
+        return Passage(round(game_s * TICKS_PER_S), game_s, overshoot_s)
+
+
+def choose_pacer(
+    clock: GameClock,
+    glance: Callable[[], Tick],
+    *,
+    stepping: str = "auto",
+    game_speed: float = 1.0,
+    source: TimeSource = REAL_TIME,
+) -> Pacer:
+    """The exact pacer if the game obeys its clock, found out by trying; else the other. Leaves the game stopped."""
+    if stepping not in STEPPINGS:
+        raise MisuseError(f"stepping {stepping!r} is not known; give {', '.join(STEPPINGS)}")
+    if stepping == "speed":
+        by_speed = SpeedPacer(clock, glance, game_speed=game_speed, source=source)
+        by_speed.begin()
+        return by_speed
+    exact = TickPacer(clock, glance, game_speed=game_speed, source=source)
+    if stepping == "ticks":
+        exact.begin()
+        return exact
+    fault = probe(exact, clock, glance, source)
+    if not fault:
+        exact.reason = f"{PROBE_TICKS} of {PROBE_TICKS} ticks came one by one"
+        return exact
+    log.warning("steps are not exact to the tick, since %s; the game is run and stopped instead", fault)
+    rough = SpeedPacer(clock, glance, game_speed=game_speed, source=source, reason=fault)
+    rough.begin()
+    return rough
+
+
+def probe(pacer: TickPacer, clock: GameClock, glance: Callable[[], Tick], source: TimeSource) -> str:
+    """Why the game cannot be stepped tick by tick; empty if it can."""
+    try:
+        pacer.begin()
+        still = glance().time_ms
+        source.sleep(PROBE_STILL_S)
+        if glance().time_ms != still:
+            return "its time goes on while its clock stands still"
+        for number in range(1, PROBE_TICKS + 1):
+            ticks = pacer.run(1, lambda _tick, _glance: None, {}).ticks
+            if ticks != 1:
+                return f"tick {number} of {PROBE_TICKS} was {ticks} ticks"
+    except GameHung as error:
+        return str(error)
+    return ""

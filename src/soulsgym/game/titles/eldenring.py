@@ -1,0 +1,88 @@
+"""Elden Ring: the values of the running game by name. Nobody has written fights for it yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from soulsgym.errors import MisuseError
+from soulsgym.game.titles import properties as of
+from soulsgym.game.titles.properties import Numbers, array, vector, wrapped
+from soulsgym.game.titles.title import Title
+
+
+class EldenRing(Title):
+    """One running Elden Ring, without its anti-cheat program."""
+
+    game_id = "EldenRing"
+    process_name = "eldenring.exe"
+    data = "eldenring"
+    bonfire_field = "LastGrace"
+    kept = ("AllowPlayerDeath", "PlayerGravity")
+
+    player_hp = of.whole("PlayerHP", "HP of the player.", low=0)
+    player_max_hp = of.whole("PlayerMaxHP", "Most HP of the player.", writable=False)
+    player_sp = of.whole("PlayerSP", "Stamina of the player; may be below 0.")
+    player_max_sp = of.whole("PlayerMaxSP", "Most stamina of the player.", writable=False)
+    player_mp = of.whole("PlayerMP", "Focus points of the player.", low=0)
+    player_max_mp = of.whole("PlayerMaxMP", "Most focus points of the player.", writable=False)
+    player_animation = of.whole("PlayerAnimation", "Number of what the player does.", writable=False)
+    allow_player_death = of.permission("AllowPlayerDeath", "never", "May the player die?")
+    gravity = of.permission("PlayerGravity", "off", "Does the player fall? Doubtful in the real game.")
+    lock_on = of.nonzero("LockOn", "Is the camera locked on to an enemy?")
+
+    @property
+    def player_pose(self) -> Numbers:
+        """x, y, z in the world, and heading. Setting it leaves the heading as it is: no way to set it is known."""
+        x, z, y, heading = self.pointers.numbers("PlayerXYZA")
+        return array(x, y, z, wrapped(heading))
+
+    @player_pose.setter
+    def player_pose(self, pose: Sequence[float] | Numbers) -> None:
+        x, y, z, _ = vector(pose, 4, "player_pose")
+        # Only the place within the chunk of the map can be written; both move by the same distance.
+        seen = self.pointers.values("PlayerXYZA", "PlayerLocalXYZ")
+        ways = (wanted - now for wanted, now in zip((x, z, y), seen["PlayerXYZA"], strict=False))
+        self.pointers.write(
+            "PlayerLocalXYZ", tuple(at + way for at, way in zip(seen["PlayerLocalXYZ"], ways, strict=True))
+        )
+
+    @property
+    def camera_pose(self) -> Numbers:
+        """Where the camera is and the direction in which it looks. Set the direction alone: (nx, ny, nz)."""
+        seen = self.pointers.values("LocalCam", "ChunkCamXYZ")
+        nx, nz, ny, _, x, z, y = seen["LocalCam"]
+        chunk_x, chunk_z, chunk_y = seen["ChunkCamXYZ"]
+        return array(x - chunk_x, y - chunk_y, z - chunk_z, nx, ny, nz)
+
+    @camera_pose.setter
+    def camera_pose(self, direction: Sequence[float] | Numbers) -> None:
+        self.turn_camera(direction)
+
+    @property
+    def allow_weapon_durability_dmg(self) -> bool:
+        """False: weapons do not wear out in this game."""
+        return False
+
+    @allow_weapon_durability_dmg.setter
+    def allow_weapon_durability_dmg(self, allowed: bool) -> None:
+        if allowed:
+            raise MisuseError("allow_weapon_durability_dmg cannot be set to True: weapons do not wear out here")
+
+    def reset_player_hp(self) -> None:
+        """Fill the player's HP."""
+        self.player_hp = self.player_max_hp
+
+    def reset_player_sp(self) -> None:
+        """Fill the player's stamina."""
+        self.player_sp = self.player_max_sp
+
+    def reset_player_mp(self) -> None:
+        """Fill the player's focus points."""
+        self.player_mp = self.player_max_mp
+
+    def _allow_death(self) -> None:
+        self.allow_player_death = True
+
+    def _has_risen(self) -> bool:
+        # Which number stands for standing is not known; the game fills HP when it lets the player come back.
+        return self.player_hp == self.player_max_hp

@@ -1,0 +1,1 @@
+"""How the game layer does it on Windows."""

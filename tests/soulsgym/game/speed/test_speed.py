@@ -1,0 +1,316 @@
+"""The library that controls a clock, in a real process under Wine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from soulsgym.errors import GameGone, GameHung, SpeedControlError
+from soulsgym.game.clock import SPEED_BIN, Clock, find_block, packed_command
+from soulsgym.game.linux.inject import inject, windows_pid
+from soulsgym.game.process import find_processes
+
+pytestmark = [
+    pytest.mark.wine,
+    pytest.mark.skipif(sys.platform == "win32", reason="the probe is started by Wine on Linux"),
+]
+
+TICK = 10_000_000 / 60
+CONTROLLER = """
+import sys, time
+from soulsgym.game.clock import Clock
+from soulsgym.game.memory import ProcessMemory
+from soulsgym.game.process import open_process
+clock = Clock(ProcessMemory(open_process(int(sys.argv[1]))))
+clock.pause()
+print("paused", flush=True)
+time.sleep(60)
+"""
+
+
+def rates(probe: Any, seconds: float) -> dict[str, float]:
+    """How fast the probe's clocks run: 1 is real time."""
+    first, begin = probe.look(), time.perf_counter()
+    time.sleep(seconds)
+    last, passed = probe.look(), time.perf_counter() - begin
+    units = {"ticks": 60, "counter": 10_000_000, "tick": 1000, "tick64": 1000, "time": 1000}
+    return {name: (getattr(last, name) - getattr(first, name)) / unit / passed for name, unit in units.items()}
+
+
+def clocks(seen: Any) -> tuple[int, ...]:
+    return seen.ticks, seen.counter, seen.tick, seen.tick64, seen.time
+
+
+def settled(probe: Any) -> Any:
+    """What the probe sees after its loop has begun anew: no longer what it was about to do before a pause."""
+    turns = probe.look().turns
+    return probe.wait(lambda seen: seen.turns > turns + 2)
+
+
+@pytest.fixture
+def proxied(start_probe: Callable[..., Any], probe_exe: Path, speed_bin: Path, tmp_path: Path) -> Any:
+    """A probe that has loaded the library itself, as dinput8.dll of its own folder."""
+    shutil.copy(probe_exe, tmp_path / "probe.exe")
+    shutil.copy(speed_bin / "souls_speed.dll", tmp_path / "dinput8.dll")
+    return start_probe(executable=tmp_path / "probe.exe")
+
+
+def test_all_clocks_run_at_the_speed_that_was_set(probe: Any) -> None:
+    clock = probe.clock()
+    assert clock.frequency == probe.look().frequency
+    for speed in (0.5, 3.0, 10.0, 1.0):
+        clock.set_speed(speed)
+        measured = rates(probe, 0.8)
+        assert measured == pytest.approx(dict.fromkeys(measured, speed), rel=0.1, abs=0.03)
+
+
+def test_paused_clock_stands_exactly_while_the_program_goes_on(probe: Any) -> None:
+    clock = probe.clock()
+    clock.pause()
+    before = settled(probe)
+    for _ in range(20):
+        time.sleep(0.02)
+        assert clocks(probe.look()) == clocks(before)
+    assert clock.now() == before.counter / clock.frequency
+    assert probe.look().turns - before.turns > 40
+    assert clock.queries > 0
+
+
+def test_300_advances_are_exactly_300_ticks(probe: Any) -> None:
+    assert_exact_ticks(probe, probe.clock())
+
+
+def test_proxy_is_found_and_gives_exact_ticks_and_direct_input_too(proxied: Any) -> None:
+    clock = Clock(proxied.memory)
+    proxied.clocks.append(clock)
+    assert "souls_speed.dll" not in proxied.memory.process.modules()
+    assert proxied.look().direct_input == 0
+    assert_exact_ticks(proxied, clock)
+
+
+def assert_exact_ticks(probe: Any, clock: Clock) -> None:
+    clock.pause()
+    first = settled(probe)
+    for number in range(1, 301):
+        clock.advance()
+        probe.wait(lambda seen, wanted=first.ticks + number: seen.ticks >= wanted, 2.0)
+    time.sleep(0.05)
+    last = probe.look()
+    assert last.ticks - first.ticks == 300
+    assert last.counter - first.counter == 300 * TICK
+    assert abs(last.tick64 - first.tick64 - 5000) <= 1
+    assert abs(last.time - first.time - 5000) <= 1
+
+
+def test_library_that_is_there_as_proxy_is_not_started_twice(proxied: Any, speed_bin: Path) -> None:
+    address = find_block(proxied.memory)
+    (found,) = (found for found in find_processes("probe.exe") if found.pid == proxied.pid)
+    inject(found, proxied.memory, speed_bin / "inject.exe")
+    assert "souls_speed.dll" in proxied.memory.process.modules()
+    assert find_block(proxied.memory) == address
+    clock = proxied.clock()
+    clock.set_speed(3.0)
+    measured = rates(proxied, 0.5)
+    assert measured == pytest.approx(dict.fromkeys(measured, 3.0), rel=0.1)
+
+
+def test_no_clock_runs_back_in_any_thread_while_speeds_change(start_probe: Callable[..., Any]) -> None:
+    probe = start_probe(hammers=4)
+    probe.wait(lambda seen: seen.hammered > 1000)
+    clock = probe.clock()  # The hooks are set while all threads ask for the time.
+    for turn in range(80):
+        clock.set_speed((0.0, 3.0, 0.5, 10.0, 1.0)[turn % 5])
+        if turn % 5 == 0:
+            for _ in range(5):
+                clock.advance()
+        time.sleep(0.01)
+    seen = probe.wait(lambda seen: seen.hammered > 20_000, 20.0)
+    assert (seen.counter_back, seen.tick_back, seen.tick64_back, seen.time_back, seen.apart) == (0, 0, 0, 0, 0)
+
+
+def test_sleeping_takes_as_long_as_the_game_thinks(probe: Any) -> None:
+    clock = probe.clock()
+    for speed, tolerance in ((1.0, 0.15), (4.0, 0.25)):
+        clock.set_speed(speed)
+        first, begin = probe.look(), time.perf_counter()
+        time.sleep(1.0)
+        last, passed = probe.look(), time.perf_counter() - begin
+        expected = speed * passed * 1000 / 50
+        assert last.naps - first.naps == pytest.approx(expected, rel=tolerance)
+        assert last.naps_ex - first.naps_ex == pytest.approx(expected, rel=2 * tolerance)
+
+
+def test_command_is_taken_also_when_the_game_asks_for_no_time(probe: Any) -> None:
+    clock = probe.clock()
+    probe.put(hang=1)
+    time.sleep(0.2)
+    queries, before = clock.queries, clock.now()
+    clock.pause()
+    clock.advance(600)
+    assert clock.queries == queries
+    assert clock.now() - before >= 10.0
+    probe.put(hang=0)
+
+
+def test_command_of_which_a_part_is_missing_is_not_taken(probe: Any) -> None:
+    clock = probe.clock()
+    clock.pause()
+    command = clock._address + 80
+    whole = packed_command(clock._token, clock._sequence + 1, 7.0, 0, 0)
+    clock._sequence += 1
+    probe.memory.write(command, whole[:-8])
+    time.sleep(0.05)
+    assert clock.speed == 0.0
+    probe.memory.write(command, whole)
+    time.sleep(0.05)
+    assert clock.speed == 7.0
+
+
+def test_killed_controller_leaves_the_game_at_its_own_speed_within_a_second(probe: Any) -> None:
+    probe.clock().close()  # The library is there.
+    controller = subprocess.Popen([sys.executable, "-c", CONTROLLER, str(probe.pid)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert controller.stdout is not None
+        assert controller.stdout.readline() == "paused\n"
+        time.sleep(1.0)  # Longer than the limit: it lives, so nothing may happen.
+        ticks = probe.look().ticks
+        time.sleep(0.1)
+        assert probe.look().ticks == ticks
+    finally:
+        controller.kill()
+        killed = time.perf_counter()
+        controller.wait()
+    probe.wait(lambda seen: seen.ticks > ticks, 3.0)
+    assert 0.3 < time.perf_counter() - killed < 1.0
+    assert rates(probe, 0.5)["ticks"] == pytest.approx(1.0, rel=0.1)
+    clock = probe.clock()
+    assert (clock.speed, clock.lapses) == (1.0, 0)
+
+
+def test_stopped_controller_notices_that_the_game_ran_on(probe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = probe.clock()
+    clock.pause()
+    monkeypatch.setattr(clock, "_beat", lambda: None)
+    deadline = time.monotonic() + 3.0
+    while clock.lapses == 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert clock.speed == 1.0
+    with pytest.raises(SpeedControlError, match="ran on by itself"):
+        clock.advance()
+    monkeypatch.undo()
+    clock.pause()
+    clock.advance()
+    assert clock.speed == 0.0
+
+
+def test_only_one_controls_a_clock(probe: Any) -> None:
+    first = probe.clock()
+    first.set_speed(3.0)
+    with pytest.raises(SpeedControlError, match="another program controls"):
+        probe.clock()
+    assert first.speed == 3.0
+    first.close()
+    second = probe.clock()
+    second.set_speed(2.0)
+    assert second.speed == 2.0
+
+
+def test_two_programs_of_one_name_and_prefix_are_told_apart(start_probe: Callable[..., Any]) -> None:
+    probes = start_probe(), start_probe()
+    found = {found.pid: found for found in find_processes("probe.exe")}
+    assert len({windows_pid(found[probe.pid], probe.memory) for probe in probes}) == 2
+    fast, slow = (probe.clock() for probe in probes)
+    fast.set_speed(3.0)
+    slow.set_speed(0.5)
+    assert rates(probes[0], 0.6)["counter"] == pytest.approx(3.0, rel=0.1)
+    assert rates(probes[1], 0.6)["counter"] == pytest.approx(0.5, rel=0.1)
+    slow.pause()
+    assert (fast.speed, slow.speed) == (3.0, 0.0)
+
+
+def test_library_is_loaded_from_a_folder_of_any_name(probe: Any, speed_bin: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "Spiele \u00e9\u4e16\u754c & co"
+    shutil.copytree(speed_bin, folder)
+    clock = probe.clock(folder=folder)
+    clock.set_speed(2.0)
+    assert clock.speed == 2.0
+
+
+def test_file_that_is_no_library_is_named(probe: Any, speed_bin: Path, tmp_path: Path) -> None:
+    shutil.copy(speed_bin / "inject.exe", tmp_path)
+    (tmp_path / "souls_speed.dll").write_bytes(b"MZ")
+    with pytest.raises(SpeedControlError, match=r"cannot be loaded into pid \d+: the program refused"):
+        probe.clock(folder=tmp_path)
+
+
+def test_program_that_stands_still_hangs_and_goes_on_later(probe: Any) -> None:
+    clock = probe.clock()
+    os.kill(probe.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(GameHung, match="did not take speed 3"):
+            clock.set_speed(3.0)
+    finally:
+        os.kill(probe.pid, signal.SIGCONT)
+    clock.set_speed(2.0)
+    assert clock.speed == 2.0
+    assert clock.lapses == 0
+
+
+def test_program_that_ended_is_gone(probe: Any) -> None:
+    clock = probe.clock()
+    probe.process.kill()
+    probe.process.wait()
+    with pytest.raises(GameGone):
+        clock.pause()
+    clock.close()
+
+
+def test_program_that_is_not_under_wine_is_named(probe: Any) -> None:
+    (found,) = (found for found in find_processes("probe.exe") if found.pid == probe.pid)
+    other = type(found)(found.pid, "another.exe", found.environment)
+    with pytest.raises(SpeedControlError, match="does not look like a program under Wine"):
+        windows_pid(other, probe.memory)
+
+
+def test_answer_comes_soon_and_hooks_cost_little(probe: Any, record_property: Callable[[str, object], None]) -> None:
+    plain = measured_call_ns(probe)
+    clock = probe.clock()
+    hooked = measured_call_ns(probe)
+    clock.pause()
+    waits = []
+    for _ in range(100):
+        begin = time.perf_counter()
+        clock.advance()
+        waits.append(time.perf_counter() - begin)
+    waits.sort()
+    record_property("call_ns", (plain, hooked))
+    record_property("answer_us", [round(1e6 * waits[at]) for at in (50, 90, 99)])
+    assert waits[50] < 0.005
+    assert hooked < plain + 1000
+
+
+def test_functions_that_cannot_be_hooked_safely_are_left_alone(wine: Any, tmp_path: Path) -> None:
+    sources = [Path(__file__).parent / "refusals.c", SPEED_BIN.parent / "hook.c"]
+    flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{SPEED_BIN.parent}"]
+    target = tmp_path / "refusals.exe"
+    subprocess.run(["x86_64-w64-mingw32-gcc", *flags, *sources, "-o", target, "-lntdll"], check=True)
+    done = wine.prefix().run([str(target)])
+    assert done.stdout.split() == [
+        "plain=hooked", "jumps=hooked", "shared=refused", "outer=hooked", "inner=refused", "tiny=refused",
+        "told=refused", "absent=left", "calls=3,3,9,7",
+    ]  # fmt: skip
+
+
+def measured_call_ns(probe: Any) -> float:
+    probe.put(measure=1)
+    return probe.wait(lambda seen: not seen.measure, 10.0).call_ps / 1000

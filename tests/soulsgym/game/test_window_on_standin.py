@@ -1,0 +1,401 @@
+"""Keys, focus, pictures and the doctor on a Windows program that runs under Wine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import standin_kit
+from standin_kit import SOURCES, date_of
+from x_display import Client, wait_until
+
+from soulsgym.errors import GameNotFound
+from soulsgym.game.capture import Camera
+from soulsgym.game.keyboard import Keyboard, load_bindings, load_keys, open_keys
+from soulsgym.game.process import Found, find_processes
+from soulsgym.game.window import open_window
+
+pytestmark = [
+    pytest.mark.wine,
+    pytest.mark.skipif(sys.platform != "linux", reason="these look at an X display; the engine's tests run on Windows"),
+]
+TITLE = "DARK SOULS III"
+VK = {action: binding.vk for action, binding in load_keys("darksouls3").items()}
+
+
+def found(standin) -> Found:
+    return next(game for game in find_processes("DarkSoulsIII.exe") if game.pid == standin.pid)
+
+
+class Held:
+    """Window and keyboard of a stand-in."""
+
+    def __init__(self, standin) -> None:
+        self.standin = standin
+        self.window = open_window(found(standin), TITLE)
+        self.keyboard = Keyboard(open_keys(found(standin)), load_bindings("darksouls3"))
+        self.window.activate()
+        self.keyboard.release_all()
+        standin.wait_ticks(2)
+
+    def close(self) -> None:
+        self.keyboard.close()
+        self.window.close()
+
+    def tap(self, action, ticks=3) -> None:
+        self.keyboard.hold([action])
+        self.standin.wait_ticks(ticks)
+        self.keyboard.hold([])
+        self.standin.wait_ticks(ticks)
+
+
+@pytest.fixture
+def hold():
+    held = []
+
+    def take(standin):
+        held.append(Held(standin))
+        return held[-1]
+
+    yield take
+    for one in held:
+        one.close()
+
+
+@pytest.fixture
+def game(standin, hold):
+    return hold(standin)
+
+
+def ups_and_downs(block, since):
+    """Per API, the keys in the order in which it saw them, from the given event on."""
+    seen = block.seen()[since - block.event_count :] if since < block.event_count else []
+    return {source: [(vk, down) for name, vk, down, _ in seen if name == source] for source in SOURCES}
+
+
+def test_every_bound_key_is_seen_by_all_four_ways_to_read_keys(game):
+    before = game.standin.look().event_count
+    actions = [action for action in VK if action != "menu"]
+    for action in actions:
+        game.tap(action)
+    expected = [(VK[action], down) for action in actions for down in (True, False)]
+    assert ups_and_downs(game.standin.look(), before) == dict.fromkeys(SOURCES, expected)
+
+
+def test_none_of_200_presses_is_lost(game):
+    before = game.standin.look()
+    for _ in range(200):
+        game.keyboard.hold(["lightattack"])
+        game.keyboard.hold([])
+    game.standin.wait_ticks(5)
+    messages = SOURCES.index("messages")
+    after = game.standin.look()
+    # Faster than the game ticks, so only those ways see them all that get an event for each.
+    for source in (messages, SOURCES.index("raw")):
+        assert after.downs[source] - before.downs[source] == 200
+        assert after.ups[source] - before.ups[source] == 200
+
+
+def test_none_of_60_presses_of_two_ticks_is_lost_by_any_way(game):
+    before = game.standin.look()
+    for _ in range(60):
+        game.tap("lightattack", 2)
+    after = game.standin.look()
+    assert [after.downs[source] - before.downs[source] for source in range(4)] == [60] * 4
+    assert [after.ups[source] - before.ups[source] for source in range(4)] == [60] * 4
+
+
+def held_keys(standin):
+    block = standin.look()
+    return [{vk for vk in range(256) if block.held[source][vk]} for source in range(4)]
+
+
+def test_held_keys_stay_down_and_are_all_released(game):
+    game.keyboard.hold(["forward", "left", "roll"])
+    game.standin.wait_ticks(4)
+    assert held_keys(game.standin) == [{VK["forward"], VK["left"], VK["roll"]}] * 4
+    game.keyboard.hold(["forward"])
+    game.standin.wait_ticks(4)
+    assert held_keys(game.standin) == [{VK["forward"]}] * 4
+    game.keyboard.release_all()
+    game.standin.wait_ticks(4)
+    assert held_keys(game.standin) == [set()] * 4
+
+
+def test_key_that_a_killed_process_left_down_is_released(game):
+    code = (
+        "from soulsgym.game.keyboard import *; from soulsgym.game.process import Found; import os, signal\n"
+        f"keys = open_keys(Found({game.standin.pid}, '', {{'DISPLAY': {game.standin.display!r}}}))\n"
+        "keys.send([('W', True)]); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    killed = subprocess.run([sys.executable, "-c", code], timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    game.standin.wait_ticks(4)
+    assert VK["forward"] in held_keys(game.standin)[SOURCES.index("async")]
+    game.keyboard.release_all()
+    game.standin.wait_ticks(4)
+    assert held_keys(game.standin) == [set()] * 4
+
+
+def lost_and_regained(game, thief):
+    """Another program takes the focus, so keys do nothing; then the game has it again."""
+    game.window.activate()
+    assert game.window.has_focus()
+    game.standin.wait_for(lambda block: block.has_focus)
+    game.standin.wait_ticks(10)  # Wine takes what it was asked to take a moment later, and would take it from a thief
+    thief()
+    game.standin.wait_for(lambda block: not block.has_focus)
+    assert not game.window.has_focus()
+    before = game.standin.look().event_count
+    game.tap("lightattack")
+    assert [vk for _, vk, down, _ in game.standin.look().seen()[before:] if down] == []
+    game.window.activate()
+    assert game.window.has_focus()
+    game.standin.wait_for(lambda block: block.has_focus)
+    game.standin.wait_ticks(3)
+    before = game.standin.look().event_count
+    game.tap("forward", 4)
+    seen = ups_and_downs(game.standin.look(), before)
+    assert seen == {source: [(VK["forward"], True), (VK["forward"], False)] for source in SOURCES}
+
+
+def test_focus_is_regained_from_another_program(game):
+    other = Client(game.standin.display, "a mail program", at=(900, 500))
+    try:
+        lost_and_regained(game, other.focus)
+    finally:
+        other.close()
+
+
+def test_focus_is_regained_from_another_window_of_the_game(game):
+    lost_and_regained(game, lambda: game.standin.mail(lose_focus_ticks=-1))
+
+
+@pytest.fixture
+def managed(wine, start_standin):
+    """A stand-in on a display that has a window manager."""
+    if shutil.which("openbox") is None:
+        pytest.skip("openbox, a window manager, is not installed")
+    display = wine.display(1)
+    manager = subprocess.Popen(
+        ["openbox"], env={**os.environ, "DISPLAY": display}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    time.sleep(0.5)
+    yield start_standin("--start", "arena", room=1)
+    manager.terminate()
+    manager.wait(10)
+
+
+def test_focus_and_picture_with_a_window_manager(managed, hold):
+    game = hold(managed)
+    assert game.window._is_managed()
+    assert game.window.client_size() == (800, 450)
+    assert date_of(game.window.grab()) is not None
+    other = Client(managed.display, "a mail program")
+    try:
+        time.sleep(0.3)
+        lost_and_regained(game, other.focus)
+    finally:
+        other.close()
+
+
+def test_picture_shows_the_tick_of_now(game):
+    dates = []
+    for _ in range(20):
+        early = game.standin.ticks
+        picture = game.window.grab()
+        late = game.standin.ticks
+        assert picture.shape == (450, 800, 3)
+        date = date_of(picture)
+        if date is not None:  # None: torn, the game was just drawing
+            assert early - 3 <= date <= late
+            dates.append(date)
+        time.sleep(0.03)
+    assert len(dates) >= 15
+    assert dates == sorted(dates)
+    assert len(set(dates)) >= 10
+
+
+def test_camera_reduces_the_picture(game):
+    assert Camera(game.window).picture().shape == (90, 160, 3)
+    assert Camera(game.window, (45, 80)).picture().shape == (45, 80, 3)
+
+
+def test_other_window_sizes_are_seen_whole(start_standin, hold):
+    game = hold(start_standin("--start", "arena", "--size", "640x360"))
+    assert game.window.client_size() == (640, 360)
+    assert date_of(game.window.grab()) is not None
+
+
+def test_two_instances_do_not_mix_their_keys(two_standins, hold):
+    one, two = map(hold, two_standins)
+    for number in range(20):
+        first, second = ("forward", "left") if number % 2 else ("backward", "roll")
+        one.keyboard.hold([first])
+        two.keyboard.hold([second])
+        one.standin.wait_ticks(3)
+        two.standin.wait_ticks(3)
+        assert held_keys(one.standin) == [{VK[first]}] * 4
+        assert held_keys(two.standin) == [{VK[second]}] * 4
+    assert one.window.has_focus()
+    assert two.window.has_focus()
+
+
+def has_window(window) -> bool:
+    try:
+        return bool(window.client_size())
+    except GameNotFound:
+        return False
+
+
+def test_window_of_a_game_that_crashed_is_gone(game):
+    game.standin.stop()
+    wait_until(lambda: not has_window(game.window))
+    with pytest.raises(GameNotFound, match="is gone"):
+        game.window.activate()
+
+
+def test_hung_game_can_still_be_asked(game):
+    """Its window is the display's, so nothing here waits for the game."""
+    game.standin.mail(hang=1)
+    try:
+        assert game.window.has_focus()
+        assert game.window.grab().shape == (450, 800, 3)
+        game.keyboard.hold(["forward"])
+        game.keyboard.release_all()
+    finally:
+        game.standin.mail(hang=0)
+
+
+# The doctor, as its users run it
+
+
+def souls_doctor(*arguments, **environment):
+    code = "import typer; from soulsai.cli.doctor import doctor; typer.run(doctor)"
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    )
+
+
+def findings(standin, *arguments, **environment):
+    doctor = souls_doctor("--pid", standin.pid, "--json", *arguments, **environment)
+    output, errors = doctor.communicate(timeout=60)
+    assert errors == ""
+    told = json.loads(output)
+    assert doctor.returncode == (0 if told["ready"] else 1)
+    return {finding["name"]: finding for finding in told["findings"]}
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """The user has backed up his save."""
+    from soulsgym.game import saves
+
+    place = tmp_path / "DarkSoulsIII" / "01"
+    place.mkdir(parents=True)
+    (place / "DS30000.sl2").write_bytes(b"save")
+    saves.backup(place, store=tmp_path / "data" / "soulsgym" / "saves" / "darksouls3")
+    return {"XDG_DATA_HOME": str(tmp_path / "data")}
+
+
+def test_doctor_finds_all_fine_and_leaves_it_so(standin, saved):
+    before = standin.look()
+    found = findings(standin, **saved)
+    assert {name: finding["text"] for name, finding in found.items() if finding["ok"] is not True} == {
+        "offline": found["offline"]["text"]
+    }
+    assert "tick by tick" in found["steps"]["text"]
+    assert held_keys(standin) == [set()] * 4
+    after = standin.look()
+    assert sum((after.player[axis] - before.player[axis]) ** 2 for axis in (0, 1)) < 1.0
+    first, began = standin.ticks, time.monotonic()
+    time.sleep(1.0)
+    assert 40 < (standin.ticks - first) / (time.monotonic() - began) < 80
+
+
+def test_doctor_only_looks_when_asked_to(standin, saved):
+    before = standin.look().event_count
+    found = findings(standin, "--fix-free", **saved)
+    assert found["focus, keys, speed, steps"]["ok"] is None
+    assert standin.look().event_count == before
+    assert "souls_speed" not in Path(f"/proc/{standin.pid}/maps").read_text()
+
+
+def test_doctor_names_keys_that_the_game_ignores(standin, saved):
+    standin.mail(ignore_keys=1)
+    found = findings(standin, **saved)
+    assert found["keys"]["ok"] is False
+    assert "forward (W)" in found["keys"]["text"]
+
+
+def test_doctor_names_an_open_menu(standin, saved):
+    standin.mail(menu_open=1)
+    found = findings(standin, **saved)
+    assert found["keys"]["ok"] is False
+    assert "close all menus" in found["keys"]["advice"]
+
+
+def test_doctor_names_a_game_without_a_character(start_standin, saved):
+    standin = start_standin("--start", "title")
+    found = findings(standin, **saved)
+    assert found["in game"]["ok"] is False
+    assert found["version"]["ok"] is True
+    assert found["keys"]["ok"] is None
+
+
+def test_doctor_names_another_version(start_standin, wine, saved):
+    standin = start_standin("--start", "arena", executable=standin_kit.build(wrong_version=True))
+    found = findings(standin, **saved)
+    assert found["version"]["ok"] is False
+    assert found["patterns"]["ok"] is False
+    assert found["keys"]["ok"] is None
+
+
+def test_doctor_notes_another_size(start_standin, saved):
+    standin = start_standin("--start", "arena", "--size", "640x360")
+    assert findings(standin, **saved)["screen"]["ok"] is None
+
+
+def test_doctor_names_a_game_that_hangs(standin, saved):
+    standin.mail(hang=1)
+    found = findings(standin, **saved)
+    assert found["speed"]["ok"] is False
+    assert found["keys"]["ok"] is not True
+
+
+def test_doctor_names_a_missing_backup(standin, tmp_path):
+    place = {"XDG_DATA_HOME": str(tmp_path)}
+    assert findings(standin, "--fix-free", **place)["backup"]["ok"] is None
+    users = Path(standin.environment["WINEPREFIX"]) / "drive_c" / "users"
+    save = users / "steamuser" / "AppData" / "Roaming" / "DarkSoulsIII" / "01"
+    save.mkdir(parents=True, exist_ok=True)
+    (save / "DS30000.sl2").write_bytes(b"save")
+    try:
+        assert findings(standin, "--fix-free", **place)["backup"]["ok"] is False
+    finally:
+        shutil.rmtree(users / "steamuser")
+
+
+def test_interrupted_doctor_leaves_the_game_as_before(standin, saved):
+    for sign, delay_s in ((signal.SIGINT, 0.0), (signal.SIGTERM, 0.6)):
+        doctor = souls_doctor("--pid", standin.pid, **saved)
+        before = standin.look().event_count
+        standin.wait_for(lambda block, before=before: block.event_count > before, 20.0)
+        time.sleep(delay_s)
+        doctor.send_signal(sign)
+        _, errors = doctor.communicate(timeout=20)
+        assert doctor.returncode == 130
+        assert "Traceback" not in errors
+        standin.wait_ticks(10)
+        assert held_keys(standin) == [set()] * 4
+        first, began = standin.ticks, time.monotonic()
+        time.sleep(0.5)
+        assert 40 < (standin.ticks - first) / (time.monotonic() - began) < 80

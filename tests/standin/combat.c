@@ -1,0 +1,209 @@
+/* Blows and bodies: who hits whom, what it does, and that nobody stands inside anybody or off the ground. */
+#include <math.h>
+
+#include "game.h"
+
+enum { CORNER_TRIES = 4 };
+
+static const struct const_ *constants(const struct fight *f) { return &f->t->const_; }
+
+double wrap(double angle) {
+    while (angle > M_PI) angle -= 2.0 * M_PI;
+    while (angle < -M_PI) angle += 2.0 * M_PI;
+    return angle;
+}
+
+double heading_to(double dx, double dy) { return dx == 0.0 && dy == 0.0 ? 0.0 : atan2(-dx, -dy); }
+
+double turned_to(double angle, double wanted, double limit) {
+    double away = wrap(wanted - angle);
+    return wrap(angle + fmax(-limit, fmin(limit, away)));
+}
+
+/* The n-th number of a fight depends on its seed and n alone (the finaliser of SplitMix64). */
+double draw(struct fight *f) {
+    uint64_t z = f->key + 0x9E3779B97F4A7C15u * (++f->draws);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return (double)((z ^ (z >> 31)) >> 11) / (double)(1ull << 53);
+}
+
+double ground_z(const struct tables *t, double x, double y) {
+    const struct const_ *c = &t->const_;
+    double u = x - c->ground_x, v = y - c->ground_y;
+    return c->g0 + c->g1 * u + c->g2 * v + c->g3 * u * u + c->g4 * u * v + c->g5 * v * v;
+}
+
+int nearest_edge(const struct tables *t, double x, double y, double *left) {
+    int nearest = 0;
+    *left = 1e9;
+    for (int i = 0; i < t->const_.edges; i++) {
+        const struct edges *edge = &t->edges[i];
+        double away = edge->d - edge->nx * x - edge->ny * y;
+        if (away < *left) *left = away, nearest = i;
+    }
+    return nearest;
+}
+
+static bool in_hit(const struct fight *f, const struct hits *hit, double share) {
+    double dx = f->px - f->bx, dy = f->py - f->by, r = hypot(dx, dy);
+    if (hit->shape == SHAPE_DISC)
+        return hypot(dx + f->bsin * hit->offset_m, dy + f->bcos * hit->offset_m) <= hit->reach_m;
+    if (r > hit->reach_m || r < hit->inner_m) return false;
+    if (hit->shape == SHAPE_THRUST) {
+        double along = -f->bsin * dx - f->bcos * dy, across = -f->bcos * dx + f->bsin * dy;
+        return along > 0.0 && fabs(across) <= hit->half_width_m;
+    }
+    double bearing = bearing_of_player(f);
+    if (!hit->sweep) return hit->arc_from <= bearing && bearing <= hit->arc_to;
+    return fabs(wrap(bearing - (hit->arc_from + share * (hit->arc_to - hit->arc_from)))) <= hit->blade;
+}
+
+/* 0 front, 1 right, 2 back, 3 left of somebody with a heading. */
+static int side_of(double bearing) {
+    if (fabs(bearing) <= M_PI_4) return 0;
+    if (fabs(bearing) >= 3.0 * M_PI_4) return 2;
+    return bearing > 0.0 ? 1 : 3;
+}
+
+static void hurt(struct fight *f, double damage) {
+    damage = fmin(fmax(f->hp, 0.0), damage);
+    f->hp -= damage;
+    f->taken += damage;
+    f->hit_by = f->bmove;
+    standin_test.hits_on_player++;
+}
+
+static void grab(struct fight *f, int move) {
+    start_reaction(f, constants(f)->p_throw, wrap(boss_heading(f) + M_PI));
+    f->lock = 0; /* nobody is locked on in a throw */
+    double held_m = f->t->player_moves[constants(f)->p_throw].held_m;
+    f->px = f->bx - f->bsin * held_m;
+    f->py = f->by - f->bcos * held_m;
+    f->links = 0;
+    start_boss_move(f, move);
+    standin_test.hits_on_player++;
+}
+
+static void struck(struct fight *f, const struct hits *hit) {
+    const struct player_moves *moves = f->t->player_moves;
+    int caught = f->t->boss_moves[f->bmove].grab, reaction = hit->reaction;
+    if (caught >= 0) {
+        grab(f, caught);
+        return;
+    }
+    if (f->pmove >= 0 && moves[f->pmove].guard_from <= f->pt && f->pt < moves[f->pmove].guard_to) {
+        bool holds = f->sp - hit->stamina > constants(f)->sp_floor;
+        f->sp = fmax(constants(f)->sp_floor, f->sp - hit->stamina);
+        if (holds) {
+            hurt(f, round(hit->damage * moves[f->pmove].guard_factor));
+            return;
+        }
+        reaction = constants(f)->p_guard_break;
+    }
+    hurt(f, round(hit->damage));
+    double to_boss = heading_to(f->bx - f->px, f->by - f->py);
+    if (f->pmove == ROLL_MOVE && !moves[reaction].down)
+        start_flinch(f, constants(f)->flinch[side_of(wrap(to_boss - f->pa))]);
+    else
+        start_reaction(f, reaction, to_boss);
+}
+
+void boss_blows(struct fight *f) {
+    const struct boss_moves *row = &f->t->boss_moves[f->bmove];
+    if (f->no_hits) return;
+    for (int i = 0; i < row->hits; i++) {
+        const struct hits *hit = &f->t->hits[row->hit + i];
+        double since = f->bt - hit->from_s, lasts = hit->to_s - hit->from_s;
+        if (f->hit_bits & (1 << i) || since < 0.0 || since > lasts) continue;
+        if (!in_hit(f, hit, since / lasts) || invulnerable(f)) continue;
+        f->hit_bits |= 1 << i;
+        const struct player_moves *mine = f->pmove >= 0 ? &f->t->player_moves[f->pmove] : 0;
+        bool facing = fabs(wrap(heading_to(f->bx - f->px, f->by - f->py) - f->pa)) <= M_PI_2;
+        if (mine && hit->parriable && facing && mine->parry_from <= f->pt && f->pt < mine->parry_to) {
+            f->act = -1;
+            f->links = 0;
+            start_boss_move(f, constants(f)->b_parried);
+        } else {
+            struck(f, hit);
+        }
+        return;
+    }
+}
+
+static void wound_boss(struct fight *f, double damage) {
+    damage = fmin(f->boss_hp, damage);
+    f->boss_hp -= damage;
+    f->dealt += damage;
+    f->blend_t = 0.0;
+    f->blend_side = side_of(bearing_of_player(f));
+    standin_test.hits_on_boss++;
+}
+
+void player_blows(struct fight *f) {
+    if (f->pmove < 0 || f->struck || f->no_hits || f->unarmed) return;
+    const struct player_moves *mine = &f->t->player_moves[f->pmove];
+    if (mine->kind == PLAYER_RIPOSTE) {
+        if (f->pt < mine->riposte_s) return;
+        f->struck = 1;
+        wound_boss(f, mine->riposte_damage);
+        return;
+    }
+    if (f->pt < mine->hit_from || f->pt > mine->hit_to) return;
+    double dx = f->bx - f->px, dy = f->by - f->py;
+    if (hypot(dx, dy) > mine->reach_m || fabs(wrap(heading_to(dx, dy) - f->pa)) > mine->arc) return;
+    f->struck = 1;
+    const struct boss_moves *its = &f->t->boss_moves[f->bmove];
+    bool opened = its->kind == BOSS_OPEN || its->kind == BOSS_PARRIED;
+    wound_boss(f, round(mine->damage * (opened ? constants(f)->opened_factor : 1.0)));
+    f->poise_t = 0.0;
+    if (opened || its->kind == BOSS_EXECUTED || its->kind == BOSS_TRANSFORM) return;
+    f->poise -= mine->poise;
+    if (f->poise > 0.0 || its->throw_damage > 0.0 || f->boss_hp <= 0.0) return;
+    f->poise = constants(f)->poise;
+    f->act = -1;
+    f->links = 0;
+    start_boss_move(f, constants(f)->b_stagger);
+}
+
+bool may_riposte(const struct fight *f) {
+    return f->t->boss_moves[f->bmove].kind == BOSS_PARRIED &&
+           hypot(f->px - f->bx, f->py - f->by) <= constants(f)->riposte_m &&
+           fabs(bearing_of_player(f)) <= constants(f)->riposte_arc;
+}
+
+void held_tick(struct fight *f) {
+    const struct boss_moves *its = &f->t->boss_moves[f->bmove];
+    if (its->throw_damage > 0.0 && f->paid == 1 && f->bt >= its->throw_s) {
+        f->paid = 2;
+        if (!f->no_hits) hurt(f, round(its->throw_damage));
+    }
+}
+
+/* Whoever moves in is stopped. (boss_x, boss_y) is the boss's motion in this tick. */
+void separate(struct fight *f, double boss_x, double boss_y) {
+    double least = constants(f)->least_m, dx = f->px - f->bx, dy = f->py - f->by, r = hypot(dx, dy);
+    if (r >= least || (f->pmove >= 0 && f->t->player_moves[f->pmove].kind == PLAYER_GRABBED)) return;
+    double nx = r < 1e-9 ? -f->bsin : dx / r, ny = r < 1e-9 ? -f->bcos : dy / r, overlap = least - r;
+    double mine = fmax(0.0, -(f->vx * nx + f->vy * ny)), its = fmax(0.0, boss_x * nx + boss_y * ny);
+    double share = mine + its > 1e-9 ? mine / (mine + its) : 1.0;
+    double stopped = fmin(its, overlap * (1.0 - share));
+    if (stopped > 0.0) {
+        double held = constants(f)->contact_drag * stopped / its;
+        f->bx -= nx * stopped + held * (boss_x - nx * its);
+        f->by -= ny * stopped + held * (boss_y - ny * its);
+    }
+    if (standin_test.mail.stuck) return;
+    f->px += nx * (overlap - stopped);
+    f->py += ny * (overlap - stopped);
+}
+
+void keep_boss_inside(struct fight *f) {
+    double radius = constants(f)->boss_radius_m, left;
+    int which = nearest_edge(f->t, f->bx, f->by, &left);
+    for (int i = 0; i < CORNER_TRIES && left < radius; i++) {
+        f->bx += f->t->edges[which].nx * (left - radius);
+        f->by += f->t->edges[which].ny * (left - radius);
+        which = nearest_edge(f->t, f->bx, f->by, &left);
+    }
+}

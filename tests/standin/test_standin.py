@@ -1,0 +1,609 @@
+"""The stand-in is what it claims to be: the game's memory, keys, clock and fight, and its failures on demand."""
+
+from __future__ import annotations
+
+import math
+import struct
+import time
+from pathlib import Path
+
+import pytest
+import standin_kit
+from standin_kit import SCREENS, SOURCES, NotThere, StandinError, XKeys, date_of
+
+from soulsgym.movesets import load_moveset
+
+pytest.importorskip("Xlib", reason="keys are pressed through X")
+pytestmark = pytest.mark.wine
+
+W, SPACE, L = 0x57, 0x20, 0x4C
+IUDEX_MOVES = [move.name for move in load_moveset("iudex").boss.moves]
+FOG_WALL = (125.710762, -64.05046082, 558.4857178)
+BEHIND_FOG = (126.49, 560.53, -64.047)
+START = (132.176, -68.066, 575.064)
+PAST_THE_CLIFF = (161.5, -68.0, 592.0)
+
+
+@pytest.fixture
+def keys(wine):
+    """The keyboard of the first room."""
+    keys = XKeys(wine.display())
+    yield keys
+    keys.close()
+
+
+@pytest.fixture
+def calm(standin):
+    """A stand-in in whose arena the boss stands and does nothing."""
+    standin.mail(boss_still=1)
+    standin.wait_ticks(2)
+    return standin
+
+
+def teleport(standin, x, height, y):
+    standin.fields.set("PlayerX", x, height, y)
+    standin.wait_ticks(2)
+
+
+def until(standin, happens, limit_s=10.0):
+    """Wait until something is so in the game's memory; pointers may be null on the way."""
+    limit = time.monotonic() + limit_s
+    while time.monotonic() < limit:
+        try:
+            if happens(standin.fields.get):
+                return
+        except StandinError:
+            pass
+        time.sleep(0.002)
+    raise AssertionError(f"did not happen within {limit_s:g} s")
+
+
+def names_during(standin, field, seconds):
+    """All names that a fighter's animation has for some time, in order."""
+    names = []
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        name = standin.fields.get(field)
+        if not names or names[-1] != name:
+            names.append(name)
+        time.sleep(0.002)
+    return names
+
+
+# ---------------------------------------------------------------- memory
+
+
+def test_every_pattern_occurs_exactly_once(standin):
+    fields = standin.fields
+    counts = {name: len(fields.hits(name)) for name, row in fields.table["base"].items() if "pattern" in row}
+    assert counts == dict.fromkeys(counts, 1)
+
+
+def test_all_fields_of_the_fight_can_be_read_with_their_values(standin):
+    values = {name: standin.fields.get(name) for name in standin.fields.table["field"] if not name.startswith("Vordt")}
+    assert values["PlayerHP"] == values["PlayerMaxHP"] == 454
+    assert values["PlayerMaxSP"] == 95
+    assert values["IudexHP"] == values["IudexMaxHP"] == 1037
+    assert values["IudexFlags"] == 0x60
+    assert values["LastBonfire"] == 4002951
+    assert (values["LoSLockOnTime"], values["LockOnBonusRange"]) == (2.0, 0.0)
+    assert (values["WindowScreenWidth"], values["WindowScreenHeight"]) == (800, 450)
+    x, height, y = values["PlayerX"]
+    block = standin.look()
+    assert [x, y, height] == pytest.approx(list(block.player)[:3], abs=1.0)
+    nx, nz, ny = values["CamQx"][:3]
+    assert math.hypot(nx, ny, nz) == pytest.approx(1.0, abs=1e-5)
+    with pytest.raises(NotThere):
+        standin.fields.get("VordtHP")
+
+
+def fixed_version(executable: Path) -> tuple[int, ...]:
+    """The file version of the VERSIONINFO resource."""
+    data = executable.read_bytes()
+    at = data.index(struct.pack("<I", 0xFEEF04BD))
+    high, low = struct.unpack_from("<II", data, at + 8)
+    return high >> 16, high & 0xFFFF, low >> 16, low & 0xFFFF
+
+
+def test_it_has_the_version_of_the_game(standin_exe):
+    assert fixed_version(standin_exe) == (1, 15, 2, 0)
+
+
+def test_the_wrong_version_has_another_number_and_none_of_the_patterns(start_standin):
+    wrong = standin_kit.build(wrong_version=True)
+    assert fixed_version(wrong) == (1, 15, 1, 0)
+    other = start_standin(executable=wrong)
+    assert other.fields.hits("WorldChrMan") == []
+
+
+def test_objects_lie_elsewhere_after_a_load(standin):
+    before = standin.fields.address("PlayerHP")
+    standin.fields.set("PlayerHP", 0)
+    standin.wait_for(lambda block: SCREENS[block.screen] == "loading")
+    with pytest.raises(StandinError):
+        standin.memory.read(before, 4)
+    standin.wait_for(lambda block: block.loads == 2)
+
+
+# ---------------------------------------------------------------- time and picture
+
+
+def test_it_makes_sixty_ticks_a_second_and_its_play_time_follows(standin):
+    first, started = standin.ticks, time.monotonic()
+    time.sleep(2.0)
+    ticks, seconds = standin.ticks - first, time.monotonic() - started
+    assert ticks / seconds == pytest.approx(60.0, rel=0.1)
+    standin.fields.set("Time", 0)
+    tick = standin.wait_ticks(30)
+    assert standin.fields.get("Time") == pytest.approx(500, abs=60)
+    standin.wait_ticks(60)
+    since = standin.fields.get("Time"), standin.ticks - tick
+    assert since[0] - 500 == pytest.approx(since[1] * 1000 / 60, abs=60)
+
+
+def test_play_time_moves_in_whole_ticks_unless_uneven(start_standin):
+    def remainders(standin):
+        standin.fields.set("Time", 0)
+        standin.wait_ticks(2)
+        seen = set()
+        limit = time.monotonic() + 1.0
+        while time.monotonic() < limit:
+            seen.add(standin.fields.get("Time"))
+        whole = {tick * 1000 // 60 for tick in range(200)}
+        return seen - whole
+
+    assert not remainders(start_standin())
+    assert len(remainders(start_standin("--uneven"))) > 20
+
+
+def test_two_runs_with_the_same_seed_go_the_same_way(start_standin):
+    def digests(*switches):
+        standin = start_standin("--seed", *switches)
+        return list(standin.wait_for(lambda block: block.ticks > 241).digests)[1:5]
+
+    assert digests("5") == digests("5")
+    assert digests("6") != digests("5") or digests("7") != digests("5")
+
+
+@pytest.mark.parametrize("size", [(800, 450), (640, 360)])
+def test_a_captured_frame_can_be_dated(start_standin, keys, size):
+    import mss
+    import numpy as np
+
+    standin = start_standin("--size", f"{size[0]}x{size[1]}")
+    left, top, width, height = keys.client_area("DARK SOULS III")
+    assert (width, height) == size
+    lags = []
+    with mss.MSS(display=standin.display) as camera:
+        for _ in range(40):
+            time.sleep(0.02)
+            picture = np.array(camera.grab({"left": left, "top": top, "width": width, "height": height}))
+            tick = date_of(picture)
+            if tick is not None:
+                lags.append(standin.ticks - tick)
+    assert len(lags) > 30
+    assert sorted(lags)[len(lags) // 2] <= 1
+    assert picture[standin_kit.BLOCK_PIXELS * 2 + 10 :].max() > 100  # more than the date is drawn
+
+
+# ---------------------------------------------------------------- keys
+
+
+def test_a_key_is_seen_by_all_four_ways_of_windows(standin, keys):
+    for name in ("w", "space", "l"):
+        keys.tap(name)
+        standin.wait_ticks(3)
+    block = standin.wait_for(lambda block: list(block.ups) == [3, 3, 3, 3])
+    for source in SOURCES:
+        seen = [(vk, down) for by, vk, down, _ in block.seen() if by == source]
+        assert seen == [(W, True), (W, False), (SPACE, True), (SPACE, False), (L, True), (L, False)]
+
+
+@pytest.mark.parametrize("driver", [*SOURCES, "all"])
+def test_each_way_can_drive_the_game(start_standin, keys, driver):
+    standin = start_standin("--input", driver)
+    keys.down("w")
+    standin.wait_for(lambda block: block.player_move == -1 and math.dist(block.player[:2], (START[0], START[2])) > 1.0)
+
+
+def test_an_unknown_switch_ends_it(wine, standin_exe):
+    with pytest.raises(StandinError, match="ended with code"):
+        wine.start("--no-such-thing", executable=standin_exe)
+
+
+# ---------------------------------------------------------------- the player
+
+
+@pytest.mark.parametrize(("held", "ahead", "right"), [("w", 1, 0), ("s", -1, 0), ("d", 0, 1), ("a", 0, -1)])
+def test_the_player_walks_in_the_frame_of_the_camera(calm, keys, held, ahead, right):
+    before = calm.look()
+    cam = before.camera
+    keys.down(held)
+    calm.wait_ticks(20)
+    assert calm.fields.get("PlayerAnimation") == "Move"
+    keys.up(held)
+    after = calm.look()
+    dx, dy = after.player[0] - before.player[0], after.player[1] - before.player[1]
+    moved = math.hypot(dx, dy)
+    assert moved > 0.5
+    assert (-math.sin(cam) * dx - math.cos(cam) * dy) / moved == pytest.approx(ahead, abs=0.05)
+    assert (-math.cos(cam) * dx + math.sin(cam) * dy) / moved == pytest.approx(right, abs=0.05)
+    until(calm, lambda get: get("PlayerAnimation") == "Idle")
+
+
+def test_a_roll_costs_stamina_moves_far_and_ends_in_standing(calm, keys):
+    place = list(calm.look().player)[:2]
+    keys.down("w", "space")
+    until(calm, lambda get: get("PlayerAnimation") == "RollingMedium")
+    until(calm, lambda get: get("PlayerSP") == 79)
+    keys.up("space", "w")
+    until(calm, lambda get: get("PlayerAnimation") == "Idle")
+    assert math.dist(place, calm.look().player[:2]) > 2.5
+    assert calm.look().rolls == 1
+    until(calm, lambda get: get("PlayerSP") == 95)
+
+
+@pytest.mark.parametrize(
+    ("key", "first", "counter"),
+    [("l", "AttackRightLight1", "light_attacks"), ("h", "AttackRightHeavy1Sta", "heavy_attacks"),
+     ("m", "ParryLeftStart", "parries")],
+)  # fmt: skip
+def test_attacks_and_parry_begin_with_their_animation(standin, keys, key, first, counter):
+    keys.tap(key)
+    until(standin, lambda get: get("PlayerAnimation") == first, 2.0)
+    assert getattr(standin.look(), counter) == 1
+
+
+def test_a_button_pressed_while_busy_is_remembered_for_a_moment(standin, keys):
+    keys.tap("l", seconds=0.03)
+    until(standin, lambda get: get("PlayerAnimation") == "AttackRightLight1")
+    standin.wait_ticks(20)
+    keys.tap("l", seconds=0.03)
+    until(standin, lambda get: get("PlayerAnimation") == "AttackRightLight2", 2.0)
+
+
+def test_camera_keys_turn_the_camera(calm, keys):
+    before = calm.look().camera
+    keys.tap("p", seconds=0.3)
+    after = calm.look().camera
+    assert 0.2 < math.remainder(after - before, math.tau) < 1.2
+    nx, _, ny = calm.fields.get("CamQx")[:3]
+    assert math.atan2(-nx, -ny) == pytest.approx(calm.look().camera, abs=0.02)
+    keys.tap("o", seconds=0.3)
+    assert math.remainder(calm.look().camera - after, math.tau) < -0.2
+    view = calm.fields.get("CamQx")[1]
+    keys.tap("j", seconds=0.2)
+    assert calm.fields.get("CamQx")[1] > view
+
+
+def test_lock_on_needs_range_and_holds_the_camera_on_the_boss(calm, keys):
+    keys.tap("q")
+    calm.wait_for(lambda block: block.lock_presses == 1)
+    calm.wait_ticks(2)
+    assert calm.fields.get("LockOn") == 0  # he is 19 m away
+    calm.fields.set("LockOnBonusRange", 45.0)
+    keys.tap("q")
+    until(calm, lambda get: get("LockOn") == 1)
+    teleport(calm, 150.0, -68.5, 592.0)
+    block = calm.wait_for(lambda block: abs(math.remainder(block.camera - math.pi / 2, math.tau)) < 0.05)
+    assert block.lock_presses == 2
+    keys.tap("q")
+    until(calm, lambda get: get("LockOn") == 0)
+    calm.mail(refuse_lock_on=1)
+    keys.tap("q")
+    calm.wait_for(lambda block: block.lock_presses == 4)
+    calm.wait_ticks(3)
+    assert calm.fields.get("LockOn") == 0
+
+
+def test_lock_on_ends_when_the_boss_is_out_of_sight_for_too_long(calm, keys):
+    calm.fields.set("LockOnBonusRange", 45.0)
+    keys.tap("q")
+    until(calm, lambda get: get("LockOn") == 1)
+    calm.fields.set("LockOnBonusRange", 0.0)
+    calm.fields.set("LoSLockOnTime", 0.5)
+    started = calm.ticks
+    until(calm, lambda get: get("LockOn") == 0, 3.0)
+    assert 20 < calm.ticks - started < 60
+
+
+# ---------------------------------------------------------------- places
+
+
+def test_from_the_title_through_loading_to_the_bonfire_and_through_the_fog(start_standin, keys):
+    standin = start_standin("--start", "title")
+    time_before = standin.fields.get("Time")
+    with pytest.raises(NotThere):
+        standin.fields.get("PlayerHP")
+    standin.wait_ticks(30)
+    assert standin.fields.get("Time") == time_before
+    keys.tap("e")
+    standin.wait_for(lambda block: SCREENS[block.screen] == "loading")
+    with pytest.raises(NotThere):
+        standin.fields.get("PlayerX")
+    until(standin, lambda get: get("PlayerAnimation") == "Event63000")
+    until(standin, lambda get: get("PlayerAnimation") == "Idle")
+    assert math.dist(standin.look().player[:3], (104.0, 507.0, -50.0)) < 1.0
+    keys.tap("e")  # nothing to interact with here
+    standin.wait_ticks(5)
+    assert standin.fields.get("PlayerAnimation") == "Idle"
+    teleport(standin, *FOG_WALL)
+    standin.wait_ticks(12)
+    assert math.dist(standin.fields.get("PlayerX"), FOG_WALL) < 0.1
+    keys.tap("e")
+    until(standin, lambda get: get("PlayerAnimation").startswith("Event"))
+    until(standin, lambda get: get("PlayerAnimation") == "Idle")
+    block = standin.look()
+    assert math.dist(block.player[:3], BEHIND_FOG) < 0.2
+    assert SCREENS[block.screen] == "arena"
+    assert block.boss_active
+
+
+def test_a_boss_who_was_not_met_through_the_fog_does_nothing(start_standin):
+    standin = start_standin("--start", "field")
+    teleport(standin, *START)
+    boss = list(standin.look().boss)
+    standin.wait_ticks(60)
+    assert list(standin.look().boss) == boss
+    assert not standin.look().boss_active
+
+
+def test_death_leads_through_loading_to_the_bonfire_and_takes_souls_and_flags(standin):
+    standin.fields.set("AllNoAttack", 1)
+    standin.fields.set("PlayerHP", 0)
+    until(standin, lambda get: get("PlayerAnimation") == "DeathIdle")
+    assert SCREENS[standin.look().screen] == "death"
+    standin.wait_for(lambda block: SCREENS[block.screen] == "loading")
+    until(standin, lambda get: get("PlayerAnimation") == "Event63000")
+    until(standin, lambda get: get("PlayerAnimation") == "Idle")
+    block = standin.look()
+    assert (SCREENS[block.screen], block.player_deaths, block.souls) == ("field", 1, 0)
+    assert standin.fields.get("PlayerHP") == 454
+    assert standin.fields.get("AllNoAttack") == 0
+    assert not block.boss_active
+
+
+def test_respawn_goes_where_the_last_bonfire_says_and_reckons_with_the_attributes(standin):
+    standin.fields.set("LastBonfire", 3002954)
+    stats = standin.fields.address("PlayerStats")
+    standin.memory.write(stats, struct.pack("<i", 13))
+    standin.memory.write(stats + 8, struct.pack("<i", 13))
+    standin.fields.set("PlayerHP", 0)
+    until(standin, lambda get: get("VordtHP") == 1328)
+    with pytest.raises(NotThere):
+        standin.fields.get("IudexHP")
+    assert standin.fields.get("PlayerMaxHP") == 481
+    assert standin.fields.get("PlayerMaxSP") == 99
+
+
+@pytest.mark.parametrize("name", ["PlayerNoDeath", "AllNoDeath"])
+def test_nobody_dies_who_is_not_allowed_to(calm, name):
+    calm.fields.set(name, 1)
+    calm.fields.set("PlayerHP", 0)
+    calm.wait_ticks(5)
+    assert calm.look().player_deaths == 0
+    assert calm.fields.get("PlayerAnimation") != "DeathIdle"
+
+
+def test_the_cliff_is_deadly_and_a_teleport_out_of_the_fall_saves(calm):
+    teleport(calm, *PAST_THE_CLIFF)
+    until(calm, lambda get: get("PlayerAnimation") in ("FallStart", "FallLoop"))
+    until(calm, lambda get: get("PlayerX")[1] < -73.0)
+    calm.fields.set("PlayerX", *START)
+    until(calm, lambda get: get("PlayerAnimation") == "Idle")
+    assert calm.look().player_deaths == 0
+    teleport(calm, *PAST_THE_CLIFF)
+    calm.wait_for(lambda block: block.player_deaths == 1)
+
+
+def test_without_gravity_the_player_stays_in_the_air(calm):
+    calm.fields.set("noGravity", 0x40)
+    teleport(calm, START[0], START[1] + 5.0, START[2])
+    calm.wait_ticks(10)
+    assert calm.fields.get("PlayerX")[1] == pytest.approx(START[1] + 5.0, abs=1e-4)
+    calm.fields.set("noGravity", 0)
+    until(calm, lambda get: get("PlayerX")[1] < START[1] + 0.5)
+
+
+# ---------------------------------------------------------------- the boss
+
+
+def test_the_boss_walks_up_attacks_and_hurts(standin):
+    block = standin.wait_for(lambda block: block.hits_on_player >= 1, 40.0)
+    assert block.boss_attacks >= 1
+    assert standin.fields.get("PlayerHP") < 454
+
+
+def test_forbidding_attacks_and_moves_makes_the_boss_stand(standin):
+    standin.wait_ticks(120)
+    standin.fields.set("AllNoMove", 1)
+    standin.fields.set("AllNoAttack", 1)
+    until(standin, lambda get: get("IudexAnimation") == "IdleBattle")
+    standin.wait_ticks(20)
+    before = list(standin.look().boss)
+    standin.wait_ticks(60)
+    assert list(standin.look().boss) == before
+
+
+def test_hits_can_be_forbidden(standin):
+    teleport(standin, 141.0, -69.3, 589.5)
+    standin.fields.set("AllNoHit", 1)
+    standin.wait_for(lambda block: block.boss_attacks >= 3, 40.0)
+    assert standin.look().hits_on_player == 0
+
+
+def test_a_hit_boss_shows_another_name_while_the_register_keeps_the_truth(calm, keys):
+    x, y = calm.look().boss[:2]
+    calm.fields.set("AllNoHit", 1)
+    teleport(calm, x - 0.5, -69.3, y - 1.9)
+    keys.tap("q")
+    until(calm, lambda get: get("LockOn") == 1)
+    calm.fields.set("AllNoMove", 1)
+    calm.force(IUDEX_MOVES.index("slam"))
+    until(calm, lambda get: get("IudexAnimation") == "Attack3014")
+    assert calm.fields.get("IudexAttackID") == 3014
+    keys.tap("l")
+    calm.wait_ticks(10)  # the boss's blow is over before the player's
+    calm.fields.set("AllNoHit", 0)
+    until(calm, lambda get: get("IudexAnimation").startswith("SABlend_Add"), 3.0)
+    assert calm.fields.get("IudexAttackID") == 3014
+    assert calm.fields.get("IudexHP") == 1037 - 52
+    until(calm, lambda get: not get("IudexAnimation").startswith("SABlend"), 1.0)
+    until(calm, lambda get: get("IudexAnimation") == "Attack3014" and get("IudexAttackID") == -1, 8.0)
+    until(calm, lambda get: get("IudexAnimation") == "IdleBattle", 1.0)
+
+
+def test_little_health_brings_the_second_phase(standin):
+    standin.fields.set("AllNoHit", 1)
+    standin.fields.set("IudexHP", 100)
+    until(standin, lambda get: get("IudexAnimation") == "Attack1500" and get("IudexAttackID") == 1500, 40.0)
+    standin.wait_for(lambda block: block.phase == 2, 20.0)
+
+
+def test_a_dead_boss_is_gone_after_the_next_load(standin):
+    standin.fields.set("IudexHP", 0)
+    standin.wait_for(lambda block: block.boss_deaths == 1)
+    until(standin, lambda get: get("IudexFlags") == 0x60 | 0x80)
+    assert standin.look().souls > 0
+    standin.mail(kill_player=1)
+    standin.wait_for(lambda block: block.loads == 2)
+    with pytest.raises(NotThere):
+        standin.fields.get("IudexHP")
+
+
+def test_vordt_fights_and_his_blows_freeze(start_standin):
+    standin = start_standin("--boss", "vordt")
+    standin.fields.set("PlayerNoDeath", 1)
+    seen = standin.fields.get("PlayerFrostResistanceMax")
+    until(standin, lambda get: get("PlayerFrostResistance") < seen, 60.0)
+    until(standin, lambda get: get("PlayerFrostEffect") > 0.5, 90.0)
+
+
+# ---------------------------------------------------------------- failures on demand
+
+
+def test_it_crashes(start_standin):
+    standin = start_standin()
+    standin.mail(crash=1)
+    standin.process.wait(10.0)
+    assert standin.process.returncode != 0
+    later = start_standin("--crash-after", "60")
+    later.process.wait(10.0)
+
+
+def test_it_hangs_and_comes_back(standin):
+    standin.mail(hang=1)
+    time.sleep(0.2)
+    ticks = standin.ticks
+    time.sleep(0.3)
+    assert standin.ticks == ticks
+    assert standin.is_running()
+    standin.mail(hang=0)
+    standin.wait_ticks(5)
+
+
+def test_names_that_nobody_knows(standin):
+    standin.mail(player_unknown_ticks=30, boss_unknown_ticks=30)
+    until(standin, lambda get: get("PlayerAnimation") == "Event99099" and get("IudexAnimation") == "Event20099")
+    until(standin, lambda get: get("PlayerAnimation") == "Idle" and get("IudexAnimation") != "Event20099")
+
+
+def test_stuck_in_a_wall(calm, keys):
+    calm.mail(stuck=1)
+    calm.wait_ticks(2)
+    before = list(calm.look().player)[:2]
+    keys.down("w")
+    teleport(calm, 140.0, -69.3, 600.0)
+    calm.wait_ticks(20)
+    assert list(calm.look().player)[:2] == before
+    x, _, y = calm.fields.get("PlayerX")
+    assert [x, y] == pytest.approx(before, abs=1e-4)
+    calm.mail(stuck=0)
+    calm.wait_for(lambda block: list(block.player)[:2] != before)
+
+
+def test_pointers_that_are_not_valid_for_a_while(standin):
+    standin.mail(null_chains_ticks=30)
+    standin.wait_ticks(5)
+    for name in ("PlayerHP", "PlayerX", "IudexHP"):
+        with pytest.raises(NotThere):
+            standin.fields.get(name)
+    standin.wait_ticks(30)
+    assert standin.fields.get("PlayerHP") > 0
+
+
+def test_another_window_takes_the_keys_for_a_while(calm, keys):
+    calm.mail(lose_focus_ticks=-1)
+    calm.wait_for(lambda block: not block.has_focus)
+    calm.wait_ticks(5)
+    rolls = calm.look().rolls
+    keys.tap("space", seconds=0.1)
+    calm.wait_ticks(10)
+    assert calm.look().rolls == rolls
+    calm.mail(lose_focus_ticks=0)
+    calm.wait_for(lambda block: block.has_focus)
+
+
+def test_an_open_menu_takes_the_keys_until_escape(calm, keys):
+    calm.mail(menu_open=1)
+    keys.tap("space")
+    calm.wait_ticks(10)
+    assert calm.look().rolls == 0
+    keys.tap("Escape")
+    calm.wait_for(lambda block: block.mail.menu_open == 0)
+    keys.tap("space")
+    calm.wait_for(lambda block: block.rolls == 1)
+
+
+def test_without_a_weapon_attacks_look_different_and_hit_nobody(calm, keys):
+    calm.mail(unarmed=1)
+    x, y = calm.look().boss[:2]
+    teleport(calm, x - 0.5, -69.3, y - 1.9)
+    keys.tap("q")
+    keys.tap("l")
+    until(calm, lambda get: get("PlayerAnimation") == "HandChangeStart", 2.0)
+    calm.wait_ticks(60)
+    assert calm.look().hits_on_boss == 0
+
+
+def test_wrong_flags_remove_the_boss_with_the_next_load(standin):
+    standin.mail(wrong_flags=1)
+    until(standin, lambda get: get("IudexFlags") == 0xE0)
+    standin.mail(kill_player=1)
+    standin.wait_for(lambda block: block.loads == 2)
+    assert not standin.look().boss_here
+
+
+def test_it_drops_the_player_and_kills_boss_and_player(standin):
+    standin.fields.set("AllNoAttack", 1)
+    standin.mail(fall=1)
+    until(standin, lambda get: get("PlayerAnimation") == "FallStart")
+    standin.mail(kill_boss=1)
+    standin.wait_for(lambda block: block.boss_deaths == 1)
+    standin.wait_for(lambda block: block.player_deaths == 1)
+
+
+def test_it_lags_and_goes_back_to_the_title(standin):
+    standin.mail(lag_ms=30)
+    before, ticks = standin.look().turns, standin.ticks
+    time.sleep(0.6)
+    assert standin.look().turns - before < 30
+    assert standin.ticks - ticks > 20
+    standin.mail(lag_ms=0, to_title=1)
+    standin.wait_for(lambda block: SCREENS[block.screen] == "title")
+
+
+def test_a_slow_load_takes_ten_seconds(start_standin):
+    standin = start_standin("--slow-load")
+    standin.mail(kill_player=1)
+    loading = standin.wait_for(lambda block: SCREENS[block.screen] == "loading").ticks
+    field = standin.wait_for(lambda block: SCREENS[block.screen] == "field", 20.0).ticks
+    assert field - loading == pytest.approx(600, abs=5)
+
+
+def test_two_of_them_do_not_hear_each_other(two_standins, keys):
+    first, second = two_standins
+    keys.tap("space")
+    first.wait_for(lambda block: block.rolls == 1)
+    second.wait_ticks(10)
+    assert list(second.look().downs) == [0, 0, 0, 0]
