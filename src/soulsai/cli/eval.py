@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from soulsai.cli.in_game import SPEED, GameSpeed, InGame, Launch, Pid, Stepping, game_options
 from soulsai.cli.measuring import (
     WHO,
     AsJson,
@@ -29,6 +30,7 @@ from soulsai.cli.measuring import (
 if TYPE_CHECKING:
     from soulsai.evaluation.evaluation import EvaluationSettings
     from soulsai.learning.loading import Contestant
+    from soulsgym.game.opening import GameOptions
 
 
 def evaluate_run(
@@ -42,27 +44,40 @@ def evaluate_run(
     full: Full = False,
     no_hit: NoHit = None,
     latest: Latest = False,
+    in_game: InGame = False,
+    game_speed: GameSpeed = SPEED,
+    stepping: Stepping = "auto",
+    pid: Pid = None,
+    launch: Launch = "",
     as_json: AsJson = False,
 ) -> None:
     """Measure a policy, greedy, in fights it never saw: win rate with interval, times, damage, and why it dies.
 
     With RUN2, the first policy plays phase 1 and the second the rest. The result is kept in the folder of the (first)
-    run. A .pt file holds code that loading runs: give only those that you trust; .onnx files are safe.
+    run. A .pt file holds code that loading runs: give only those that you trust; .onnx files are safe. With --game the
+    fights are fought in the running game, one after the other; give fewer of them.
 
     Example: souls eval runs/mine --fights 1000 --variant hard
     """
     from soulsai.learning.loading import load_contestant
 
     options = FightOptions(variant, randomize, phase, full, no_hit)
+    game = game_options(in_game, game_speed, stepping, pid, launch)
     contestants = [load_contestant(text, latest=latest, warn=warn) for text in (run, second) if text]
     if len(contestants) == 1 and contestants[0].is_gym:
-        _evaluate_gym(contestants[0], fights, seed, options, as_json=as_json)
+        _evaluate_gym(contestants[0], fights, seed, options, in_game=in_game, as_json=as_json)
     else:
-        _evaluate_fights(contestants, fights, seed, options, as_json=as_json)
+        _evaluate_fights(contestants, fights, seed, options, game, as_json=as_json)
 
 
 def _evaluate_fights(
-    contestants: list[Contestant], fights: int, seed: int, options: FightOptions, *, as_json: bool
+    contestants: list[Contestant],
+    fights: int,
+    seed: int,
+    options: FightOptions,
+    game: GameOptions | None,
+    *,
+    as_json: bool,
 ) -> None:
     from soulsai.cli.tables import print_evaluation
     from soulsai.evaluation import PhaseFighters
@@ -72,7 +87,7 @@ def _evaluate_fights(
     settings = fight_settings([one.config for one in contestants if one.config], options)
     fighter = fighters[0] if len(fighters) == 1 else PhaseFighters(*fighters)
     names = " and ".join(one.name for one in contestants)
-    found = measured(fighter, fights, seed, settings, names)
+    found = measured(fighter, fights, seed, settings, names, game)
     if as_json:
         typer.echo(found.to_json())
     else:
@@ -90,14 +105,16 @@ def _of_two_phases(options: FightOptions) -> FightOptions:
     return replace(options, full=True)
 
 
-def _evaluate_gym(one: Contestant, episodes: int, seed: int, options: FightOptions, *, as_json: bool) -> None:
+def _evaluate_gym(
+    one: Contestant, episodes: int, seed: int, options: FightOptions, *, in_game: bool, as_json: bool
+) -> None:
     from soulsai.learning.judging import gym_returns
     from soulsgym.errors import MisuseError
 
     assert one.config is not None
     assert one.policy is not None
     name = one.config.gym.id
-    if given := options.given():
+    if given := [*options.given(), *(["--game"] if in_game else [])]:
         raise MisuseError(f"{one.name} plays {name}, which is no fight; leave out {', '.join(given)}")
     if episodes < 1:
         raise MisuseError(f"number of episodes {episodes} is not possible; give 1 or more")
@@ -141,4 +158,5 @@ def _file_name(settings: EvaluationSettings, others: list[Contestant]) -> str:
     parts += [f"randomize-{settings.randomize:g}"] if settings.randomize else []
     parts += [f"phase-{settings.phase}"] if not settings.full else []
     parts += ["no-hit"] if settings.no_hit else []
+    parts += ["game"] if settings.engine == "game" else []
     return re.sub(r"[^A-Za-z0-9_.-]", "_", "-".join(parts))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from soulsai.cli.in_game import SPEED, GameSpeed, Launch, Pid, Stepping, game_options
 from soulsai.cli.session import INTERRUPTED, stopping
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from soulsai.config.schema import Config
     from soulsai.transport.redis.address import Address
     from soulsai.transport.welcome import Welcome
+    from soulsgym.game.opening import GameOptions
 
 LINE_EVERY_S = 5.0
 LOOK_EVERY_S = 0.2
@@ -52,6 +54,10 @@ def join(
         float, typer.Option(min=0.0, help="Steps a second at most, as a game has them; 0: as fast as it can.")
     ] = 0.0,
     ca: Annotated[Path | None, typer.Option(help="Certificate that came with the line, for rediss://.")] = None,
+    game_speed: GameSpeed = SPEED,
+    stepping: Stepping = "auto",
+    pid: Pid = None,
+    launch: Launch = "",
     patience: Annotated[
         float | None,
         typer.Option(min=0.0, metavar="MINUTES", help="How long to try to reach the learner; without it, for ever."),
@@ -63,10 +69,9 @@ def join(
     """
     if not url:
         raise typer.BadParameter("give the address from the line you were sent, or put it into SOULS_URL")
-    if backend is Backend.GAME:
-        from soulsai.errors import ConfigError
-
-        raise ConfigError("--env-backend game: the game engine is not part of this version; use --env-backend sim")
+    game = game_options(backend is Backend.GAME, game_speed, stepping, pid, launch, flag="--env-backend game")
+    if game:
+        _check_game(workers, pid)
     from soulsai.transport.redis.address import Address
 
     address = Address.parse(url, ca.absolute() if ca else None)
@@ -77,10 +82,20 @@ def join(
             raise typer.Exit(INTERRUPTED)
         config = _checked(welcome)
         _say(f"joined {address.run} at {address.place} as {address.user}")
-        words = _play(address, welcome, config, workers, pace, patience_s, stop)
+        words = _play(address, welcome, config, workers, pace, patience_s, game, stop)
     if stop():
         raise typer.Exit(INTERRUPTED)
     _conclude(address, words)
+
+
+def _check_game(workers: int, pid: int | None) -> None:
+    """One worker plays one game, and the game is there."""
+    from soulsai.errors import ConfigError
+    from soulsgym.game.attach import running
+
+    if workers > 1:
+        raise ConfigError(f"--workers {workers}: a game plays one fight at a time; run souls join once for every game")
+    running(pid=pid)
 
 
 def _say(text: str) -> None:
@@ -142,6 +157,7 @@ def _play(
     workers: int,
     pace: float,
     patience_s: float | None,
+    game: GameOptions | None,
     stop: Callable[[], bool],
 ) -> list[str]:
     """Play until all workers have ended, or the user stops them; their last words."""
@@ -150,7 +166,7 @@ def _play(
     from soulsai.transport.redis.worker import server_time
 
     joined_s = server_time(address, patience_s)
-    journey = Journey(address.url(), address.ca, welcome.config_toml, welcome.package, pace, patience_s, joined_s)
+    journey = Journey(address.url(), address.ca, welcome.config_toml, welcome.package, pace, patience_s, joined_s, game)
     board = Board(workers)
     crew = Crew(play_remote, workers, arguments=lambda index: (board, journey), hang_s=config.fleet.hang_s, say=_say)
     crew.start()

@@ -14,12 +14,15 @@ except ModuleNotFoundError:
 from soulsai.cli.bench import bench
 from soulsai.cli.compare import compare_runs
 from soulsai.cli.config import config
+from soulsai.cli.doctor import doctor
 from soulsai.cli.eval import evaluate_run
 from soulsai.cli.export import export
 from soulsai.cli.fidelity import fidelity
 from soulsai.cli.fleet import fleet, invite, revoke, save, stop
+from soulsai.cli.game import game
 from soulsai.cli.join import join
 from soulsai.cli.presets import presets
+from soulsai.cli.record import record
 from soulsai.cli.runs import runs
 from soulsai.cli.serve import serve
 from soulsai.cli.train import train
@@ -49,6 +52,9 @@ app.command()(train)
 app.command("eval")(evaluate_run)
 app.command("compare")(compare_runs)
 app.command()(watch)
+app.command()(record)
+app.command()(doctor)
+app.add_typer(game, name="game")
 app.command()(export)
 app.command()(runs)
 app.command()(presets)

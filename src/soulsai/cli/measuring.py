@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from soulsai.config.schema import Config
     from soulsai.evaluation.evaluation import Evaluation
     from soulsai.evaluation.fighter import Fighter
+    from soulsgym.game.opening import GameOptions
 
 WHO = "Folder or name of a run, an exported file (.onnx, .pt), or player:NAME for a scripted player."
 Fights = Annotated[int, typer.Option(help="Fights (or episodes) to play.")]
@@ -101,12 +102,19 @@ def _asked(options: FightOptions) -> dict[str, Any]:
     return asked
 
 
-def measured(fighter: Fighter, fights: int, seed: int, settings: dict[str, Any], title: str) -> Evaluation:
+def measured(
+    fighter: Fighter,
+    fights: int,
+    seed: int,
+    settings: dict[str, Any],
+    title: str,
+    game: GameOptions | None = None,
+) -> Evaluation:
     """Play the fights, with a bar on a terminal."""
     from soulsai.evaluation import evaluate
 
     with bar(title) as progress:
-        return evaluate(fighter, fights, seed=seed, progress=progress, **settings)
+        return evaluate(fighter, fights, seed=seed, progress=progress, game=game, **settings)
 
 
 @contextmanager

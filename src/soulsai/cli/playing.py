@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from soulsai.acting.crew import Life
     from soulsai.transport.links import Parcel, Progress
     from soulsai.transport.redis.worker import RedisWorkerLink
+    from soulsgym.game.opening import GameOptions
 
 NUMBERS = ("policy", "steps", "steps_per_s", "episodes", "wins", "fights", "unsent", "sent", "dropped")
 GROWING = ("steps", "episodes", "wins", "fights", "sent", "dropped")
@@ -38,6 +39,7 @@ class Journey:
     pace: float
     patience_s: float | None
     joined_s: float  # by the clock of Redis
+    game: GameOptions | None = None  # of this machine; nothing of it comes from the learner
 
 
 class Board:
@@ -114,7 +116,7 @@ def play_remote(life: Life, board: Board, journey: Journey) -> None:
         worker_id(address.user, life.index, secrets.token_hex(3)),
         max_chunks=config.fleet.max_chunks,
         buffer_bytes=int(config.fleet.buffer_mb * 2**20),
-        waits=journey.pace == 0.0,
+        waits=journey.pace == 0.0 and journey.game is None,
         **({"ahead": 0} if config.algorithm == "ppo" else {}),  # what is played meanwhile would be too old
         beat_s=config.fleet.beat_s,
         patience_s=journey.patience_s,
@@ -124,7 +126,7 @@ def play_remote(life: Life, board: Board, journey: Journey) -> None:
     watched = WatchedLink(link, board, life.index, life.touch)
     life.on_stop(link.stop)
     try:
-        build_worker(config, watched, pace=journey.pace, touch=life.touch).run()
+        build_worker(config, watched, pace=journey.pace, touch=life.touch, game=journey.game).run()
     finally:
         watched.close()
     if link.ended and not life.stopping:

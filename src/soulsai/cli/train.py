@@ -5,11 +5,19 @@ from __future__ import annotations
 import shutil
 import sys
 from contextlib import nullcontext
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from soulsai.cli.in_game import SPEED, GameSpeed, InGame, Launch, Pid, Stepping, game_options
 from soulsai.cli.session import AcceptAll, Plain, PresetName, Resume, RunFolder, Settings, conclude, open_run, stopping
+
+if TYPE_CHECKING:
+    from soulsai.config.schema import Config
+    from soulsgym.game.opening import GameOptions
+
+IN_GAME = ("fight.engine=game", "fight.number=1", "run.evaluate_every_steps=0", "run.final_fights=0")
+"""What --game sets, before whatever the user sets."""
 
 
 def train(
@@ -22,12 +30,28 @@ def train(
     ] = 0,
     accept: AcceptAll = False,
     plain: Plain = False,
+    in_game: InGame = False,
+    game_speed: GameSpeed = SPEED,
+    stepping: Stepping = "auto",
+    pid: Pid = None,
+    launch: Launch = "",
 ) -> None:
     """Train an agent: with no arguments, the full fight against Iudex Gundyr in the simulator.
 
+    With --game it plays in the running game, one fight at a time, by default with the preset iudex-game.
+
     Example: souls train dddqn --set run.seed=3 --run runs/mine
     """
-    folder, config = open_run(preset, settings or [], run, resume=resume)
+    game = game_options(in_game, game_speed, stepping, pid, launch)
+    given = settings or []
+    if game:
+        from soulsgym.game.attach import running
+
+        running(pid=pid)  # before a folder is made for nothing
+        preset = preset or ("" if resume else "iudex-game")
+        given = given if resume else [*IN_GAME, *given]
+    folder, config = open_run(preset, given, run, resume=resume)
+    _refuse_mix(config, game, workers)
     from soulsai.cli.local_fleet import local_fleet
     from soulsai.cli.screen import make_view
     from soulsai.errors import PreflightError
@@ -39,9 +63,23 @@ def train(
             stopping(view.say) as stop,
             local_fleet(folder, config, workers, view.say) if workers else nullcontext() as fleet,
         ):
-            outcome = run_session(folder, config, resume=resume, view=view, stop=stop, check=not accept, fleet=fleet)
+            outcome = run_session(
+                folder, config, resume=resume, view=view, stop=stop, check=not accept, fleet=fleet, game=game
+            )
     except PreflightError:
         if not resume:
             shutil.rmtree(folder.folder, ignore_errors=True)  # made a moment ago, with nothing in it but the config
         raise
     conclude(folder, outcome, again=f"souls train --workers {workers}" if workers else "souls train")
+
+
+def _refuse_mix(config: Config, game: GameOptions | None, workers: int) -> None:
+    from soulsai.errors import ConfigError
+
+    in_game = config.world == "fight" and config.fight.engine == "game"
+    if in_game and workers:
+        raise ConfigError(
+            f"--workers {workers}: one game plays one fight at a time; use souls serve, and join with games"
+        )
+    if game and not in_game:
+        raise ConfigError("--game: this run trains in the simulator; leave it out, or begin a new run with it")

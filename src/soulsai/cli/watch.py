@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
 """One of these tells programs on Linux where to open windows."""
+RECORDINGS = (".npz", ".json")
 
 
 def watch(
-    run: Annotated[str, typer.Argument(metavar="RUN", help=WHO)],
+    run: Annotated[str, typer.Argument(metavar="RUN", help=f"{WHO[:-1]}; or a recording (.npz, .json).")],
     video: Annotated[Path | None, typer.Option(help="New file (.mp4 or .gif) instead of a window.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the fight: the first one of `souls eval` with this seed.")] = 0,
     variant: Variant = "",
@@ -42,14 +43,18 @@ def watch(
     no_hit: NoHit = None,
     latest: Latest = False,
     size: Annotated[str, typer.Option(help="Width and height of the picture in pixels.")] = "960x720",
+    fight: Annotated[int, typer.Option(min=1, help="Which fight of a recording.")] = 1,
 ) -> None:
-    """Show a fight in a window, or record it.
+    """Show a fight in a window, or record it. A recording may be of the simulator or of the game.
 
     Example: souls watch runs/mine --video fight.mp4
     """
     from soulsai.learning.loading import load_contestant
 
     pixels = _pixels(size)
+    if run.endswith(RECORDINGS):
+        typer.echo(_replayed(run, fight, video, pixels))
+        return
     one = load_contestant(run, latest=latest, warn=warn)
     fighter = one.fighter()
     options = FightOptions(variant, randomize, phase, full, no_hit)
@@ -62,6 +67,31 @@ def watch(
     with bar(f"recording {video}"):
         summary = record_video(video, fighter, seed=seed, size=pixels, **settings)
     typer.echo(summary.sentence)
+
+
+def _replayed(file: str, number: int, video: Path | None, size: tuple[int, int]) -> str:
+    """Show a recorded fight; how it ended."""
+    from soulsai.evaluation.video import write_video
+    from soulsgym.controls import ACTION_CONTROLS
+    from soulsgym.envs.render import FightRenderer
+    from soulsgym.errors import MisuseError
+    from soulsgym.movesets import load_moveset
+    from soulsgym.recordings.recording import read_recording
+
+    recording = read_recording(file)
+    bounds = recording.bounds()
+    if number > len(bounds):
+        raise MisuseError(f"--fight {number} is not in {file}, which holds {len(bounds)}; give 1 to {len(bounds)}")
+    if video is not None:
+        with bar(f"writing {video}"):
+            return write_video(video, recording, number - 1, size=size).sentence
+    low, high = bounds[number - 1]
+    renderer = FightRenderer(load_moveset("iudex"), size)
+    _open_window(renderer, recording.fights[low])
+    for record, action in zip(recording.fights[low + 1 : high], recording.actions[low + 1 : high], strict=True):
+        renderer.show(record, ACTION_CONTROLS[action])
+    renderer.close()
+    return _ending(recording.fights[high - 1])
 
 
 def _pixels(size: str) -> tuple[int, int]:

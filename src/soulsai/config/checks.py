@@ -19,12 +19,31 @@ def checked(config: Config, source: str = "settings") -> Config:
 def _problems(config: Config) -> Iterator[str]:
     if not config.fight.variants:
         yield 'fight.variants is empty; name at least one, such as ["standard"]'
+    yield from _game_problems(config)
     yield from _action_problems(config.actions.names)
     yield from _share_problems(config.starts)
     yield from _value_range_problems(config.q.value_range)
     if config.q.twin and config.q.clipped:
         yield "q.twin and q.clipped are two ways of using two networks; set one of them"
     yield from _minibatch_problems(config) if config.algorithm == "ppo" else _capacity_problems(config)
+
+
+def _game_problems(config: Config) -> Iterator[str]:
+    fight, run = config.fight, config.run
+    if config.world != "fight" or fight.engine != "game":
+        return
+    if fight.number != 1:
+        yield f"fight.number = {fight.number} but the game plays one fight at a time; set it to 1"
+    if len(fight.variants) > 1:
+        yield f"fight.variants has {len(fight.variants)} movesets but the game has its own; name one"
+    if fight.randomize:
+        yield f"fight.randomize = {fight.randomize} but the game cannot be randomised; set it to 0"
+    for key in ("evaluate_every_steps", "final_fights"):
+        if getattr(run, key):
+            yield (
+                f"run.{key} = {getattr(run, key)} but the game plays one fight at a time; set it to 0, and use "
+                "souls eval --game afterwards"
+            )
 
 
 def _action_problems(names: tuple[str, ...]) -> Iterator[str]:

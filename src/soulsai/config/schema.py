@@ -30,6 +30,8 @@ class RunConfig:
 class FightConfig:
     """The fight to train on; used with world = "fight"."""
 
+    engine: str = setting("sim", "what runs the fights: the simulator, or the running game, one fight at a time",
+                          choices=("sim", "game"))  # fmt: skip
     boss: str = setting("iudex", "whom to fight")
     variants: tuple[str, ...] = setting(("standard",), "movesets of the boss, dealt out evenly among the fights")
     phase: int = setting(1, "phase in which a standard fight begins", low=1, high=9)

@@ -65,7 +65,8 @@ class Comparison:
 def compare(a: Evaluation, b: Evaluation, *, names: tuple[str, str] = ("A", "B")) -> Comparison:
     """Compare the win rates of two evaluations of the same kind, fight by fight where the seed is the same."""
     _refuse_different(a, b)
-    is_paired = a.settings.seed == b.settings.seed
+    # A running game has no seed: its fights are never the same twice.
+    is_paired = a.settings.seed == b.settings.seed and a.settings.engine == "sim"
     # Fight i of a seed is the same in both, so the shorter evaluation is a part of the longer.
     shared = min(a.fights, b.fights) if is_paired else None
     won_a, won_b = a.won[:shared], b.won[:shared]

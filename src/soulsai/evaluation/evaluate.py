@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,14 @@ from soulsai.evaluation.fighter import Fighter, Flags, Int64s
 from soulsai.evaluation.seeds import evaluation_seeds
 from soulsai.evaluation.tally import Tally
 from soulsgym.controls import NOTHING, Controls, controls_of
-from soulsgym.engine import standard_starts
-from soulsgym.errors import MisuseError
+from soulsgym.engine import Engine, standard_starts
+from soulsgym.errors import GameError, MisuseError
 from soulsgym.movesets import STANDARD, Moveset, load_moveset
 from soulsgym.sim.engine import SimEngine
 from soulsgym.state import NUM_ACTIONS, Fights, Outcome, copied
+
+if TYPE_CHECKING:
+    from soulsgym.game.opening import GameOptions
 
 __all__ = ["Evaluation", "EvaluationSettings", "begin_fights", "evaluate", "made", "played_steps"]
 
@@ -26,7 +29,9 @@ STEP_LIMIT = 3000
 """Steps of 0.1 s after which a fight counts as lost."""
 BATCH = 1024
 DIGITS = 5
-RUNNING, DIED, FELL = Outcome.RUNNING, Outcome.DIED, Outcome.FELL
+RUNNING, DIED, FELL, BROKEN = Outcome.RUNNING, Outcome.DIED, Outcome.FELL, Outcome.BROKEN
+BROKEN_AT_MOST = 3
+"""Times in a row that the game may break off a fight before we give up."""
 
 Progress = Callable[[int, int], None]
 """Told how many fights are over, and how many there are."""
@@ -50,20 +55,27 @@ def evaluate(
     threads: int = 1,
     batch: int = BATCH,
     progress: Progress | None = None,
+    game: GameOptions | None = None,
 ) -> Evaluation:
     """Play `fights` fights, up to `batch` side by side, each step on its own so that every blow is counted.
 
-    Instead of a fighter, a function may be given that makes one for a number of fights side by side.
+    Instead of a fighter, a function may be given that makes one for a number of fights side by side. With `game` they
+    are fought in the running game, one after the other; those that it breaks off are fought again.
     """
     _refuse_impossible(fights, step_limit, batch)
     settings = EvaluationSettings(
-        boss, variant, phase, full, float(randomize), random_pose, step_limit, no_hit, seed, fights
-    )
+        boss, variant, phase, full, float(randomize), random_pose, step_limit, no_hit, seed, fights,
+        "game" if game else "sim",
+    )  # fmt: skip
     moveset = load_moveset(boss, variant)
     # As many in every round, or nearly: a round takes as long as its longest fight.
-    n = math.ceil(fights / math.ceil(fights / batch))
+    n = 1 if game else math.ceil(fights / math.ceil(fights / batch))
     one = made(fighter, n)
-    engine = SimEngine(moveset, n, phase=phase, changes=full, randomize=randomize, threads=threads)
+    engine = (
+        _game_engine(settings, game)
+        if game
+        else SimEngine(moveset, n, phase=phase, changes=full, randomize=randomize, threads=threads)
+    )
     tally = Tally(moveset)
     try:
         endings = [_play_round(engine, one, settings, tally, first, progress) for first in range(0, fights, n)]
@@ -72,8 +84,17 @@ def evaluate(
     return _evaluation(settings, moveset, tally, np.concatenate(endings))
 
 
+def _game_engine(settings: EvaluationSettings, game: GameOptions) -> Engine:
+    from soulsgym.game.opening import open_engine
+    from soulsgym.game.plan import load_plan
+
+    if settings.variant != STANDARD or settings.randomize:
+        raise MisuseError("the game has no variants and cannot be randomised; leave out --variant and --randomize")
+    return open_engine(load_plan(settings.boss), game, phase=settings.phase, changes=settings.full)
+
+
 def _play_round(
-    engine: SimEngine,
+    engine: Engine,
     fighter: Fighter,
     settings: EvaluationSettings,
     tally: Tally,
@@ -82,13 +103,18 @@ def _play_round(
 ) -> Fights:
     """Play as many fights as the engine has, or are left, and return their last records."""
     count = min(len(engine.fights), settings.fights - first)
-    begin_fights(engine, settings, first, count)
-    tally.begin(engine.fights)
-    for before, _, playing in played_steps(engine, fighter, settings):
-        tally.add(before, engine.fights, playing)
-        if progress:
-            progress(first + count - int((engine.fights["outcome"] == RUNNING).sum()), settings.fights)
-    tally.end()
+    for _ in range(BROKEN_AT_MOST + 1):
+        begin_fights(engine, settings, first, count)
+        tally.begin(engine.fights)
+        for before, _, playing in played_steps(engine, fighter, settings):
+            tally.add(before, engine.fights, playing)
+            if progress:
+                progress(first + count - int((engine.fights["outcome"] == RUNNING).sum()), settings.fights)
+        tally.end()
+        if not (engine.fights["outcome"] == BROKEN).any():
+            break
+    else:
+        raise GameError(f"the game broke off a fight {BROKEN_AT_MOST + 1} times in a row; run souls doctor")
     if progress:
         progress(first + count, settings.fights)
     return copied(engine.fights)[:count]
@@ -105,7 +131,7 @@ def made(fighter: Fighter | FighterMaker, n: int) -> Fighter:
     return fighter(n) if callable(fighter) and not hasattr(fighter, "act") else cast(Fighter, fighter)
 
 
-def begin_fights(engine: SimEngine, settings: EvaluationSettings, first: int, count: int) -> None:
+def begin_fights(engine: Engine, settings: EvaluationSettings, first: int, count: int) -> None:
     """Begin the fights `first`, `first` + 1, ... of an evaluation; those beyond `count` are over at once."""
     n = len(engine.fights)
     starts = standard_starts(n)
@@ -115,7 +141,7 @@ def begin_fights(engine: SimEngine, settings: EvaluationSettings, first: int, co
 
 
 def played_steps(
-    engine: SimEngine, fighter: Fighter, settings: EvaluationSettings
+    engine: Engine, fighter: Fighter, settings: EvaluationSettings
 ) -> Iterator[tuple[Fights, Controls, Flags]]:
     """Play until all fights are over; for every step the records before it, the controls, and who was playing."""
     fights = engine.fights

@@ -46,6 +46,7 @@ class EvaluationSettings:
     no_hit: bool
     seed: int
     fights: int
+    engine: str = "sim"  # or game
 
 
 @dataclass(frozen=True)

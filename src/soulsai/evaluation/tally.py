@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from soulsai.evaluation.evaluation import FALL, AttackCount, Breakdown, Groups
 from soulsai.evaluation.fighter import Flags, Int64s
+from soulsgym.envs.fights import UNKNOWN
 from soulsgym.movesets import Moveset
 from soulsgym.state import Fights, Outcome
 
@@ -33,16 +34,18 @@ def relative_m(fights: Fights) -> tuple[Floats, Floats]:
 
 
 class Tally:
-    """Counts over all rounds of an evaluation."""
+    """Counts over all rounds of an evaluation.
+
+    Beside the moves of the boss there is one more, the last: -1, what a running game did not tell.
+    """
 
     def __init__(self, moveset: Moveset) -> None:
-        self._moveset = moveset
-        moves = moveset.boss.moves
+        self._names = _move_names(moveset)
         self._attack = _attack_of_move(moveset)
-        self._blows = np.array([len(move.hits) for move in moves])
+        self._blows = np.array([*(len(move.hits) for move in moveset.boss.moves), 0])
         self._is_attack = self._blows > 0
-        self._started, self._hits, self._dodged = (np.zeros(len(moves), np.int64) for _ in range(3))
-        self._damage = np.zeros(len(moves))
+        self._started, self._hits, self._dodged = (np.zeros(len(self._names), np.int64) for _ in range(3))
+        self._damage = np.zeros(len(self._names))
         self._hit_blows, self._fatal_blows = _Blows(moveset), _Blows(moveset)
         self._falls = 0
         self._places, self._hit_places = (np.zeros((GRID_CELLS, GRID_CELLS), np.int64) for _ in range(2))
@@ -67,13 +70,13 @@ class Tally:
 
     def name_of(self, move: int) -> str:
         """The attack a move belongs to."""
-        return self._moveset.boss.moves[int(self._attack[move])].name
+        return self._names[int(self._attack[move])]
 
     def attacks(self) -> tuple[AttackCount, ...]:
         """The attacks that were seen, in the order of the boss's file."""
         return tuple(
             AttackCount(
-                name=self._moveset.boss.moves[i].name,
+                name=self._names[i],
                 started=int(self._started[i]),
                 hits=int(self._hits[i]),
                 damage=float(self._damage[i]),
@@ -138,9 +141,9 @@ class _Blows:
     """Counts of blows by attack, and by how the player stood a step before: afterwards he reels or is dead."""
 
     def __init__(self, moveset: Moveset) -> None:
-        self._attacks = [move.name for move in moveset.boss.moves]
+        self._attacks = _move_names(moveset)
         # Number -1, an animation that is not in the table, ends up in the last place.
-        self._animations = [*(animation.name for animation in moveset.player_animations), "unknown"]
+        self._animations = [*(animation.name for animation in moveset.player_animations), UNKNOWN]
         self.attack = np.zeros(len(self._attacks), np.int64)
         self._distance = np.zeros(len(DISTANCE_NAMES), np.int64)
         self._animation = np.zeros(len(self._animations), np.int64)
@@ -176,10 +179,14 @@ def _hurt(fights: Fights) -> Flags:
     return hurt
 
 
+def _move_names(moveset: Moveset) -> list[str]:
+    return [*(move.name for move in moveset.boss.moves), UNKNOWN]
+
+
 def _attack_of_move(moveset: Moveset) -> Int64s:
     """For every move the one it belongs to: the throw belongs to the grab that leads to it."""
     boss = moveset.boss
-    attack = np.arange(len(boss.moves))
+    attack = np.arange(len(boss.moves) + 1)
     for i, move in enumerate(boss.moves):
         if move.grab_move:
             attack[boss.move_index(move.grab_move)] = i

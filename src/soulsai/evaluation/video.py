@@ -18,9 +18,11 @@ from soulsai.errors import RunError
 from soulsai.evaluation.evaluate import STEP_LIMIT, FighterMaker, begin_fights, made, played_steps
 from soulsai.evaluation.evaluation import FALL, EvaluationSettings
 from soulsai.evaluation.fighter import Fighter
+from soulsgym.controls import ACTION_CONTROLS
 from soulsgym.envs.render import FightRenderer
 from soulsgym.errors import MisuseError
 from soulsgym.movesets import STANDARD, Moveset, load_moveset
+from soulsgym.recordings.recording import Recording
 from soulsgym.sim.engine import SimEngine
 from soulsgym.state import Fights, Outcome
 
@@ -32,7 +34,13 @@ LAST_PICTURE_S = 1.5
 BLOCK_PX = 2
 """H.264 with colours at half resolution wants even sizes."""
 CONVERSION_LIMIT_S = 600.0
-OUTCOMES = {Outcome.RUNNING: "time-out", Outcome.WON: "won", Outcome.DIED: "died", Outcome.FELL: "fell"}
+OUTCOMES = {
+    Outcome.RUNNING: "time-out",
+    Outcome.WON: "won",
+    Outcome.DIED: "died",
+    Outcome.FELL: "fell",
+    Outcome.BROKEN: "broken off",
+}
 
 Picture = npt.NDArray[np.uint8]
 
@@ -90,6 +98,26 @@ def record_video(
             write(picture)
             pictures += 1
     return _summary(path, moveset, engine.fights, pictures)
+
+
+def write_video(
+    path: Path, recording: Recording, number: int, *, size: tuple[int, int] = (960, 720), fps: float = STEPS_PER_S
+) -> VideoSummary:
+    """Write fight `number` of a recording, of the simulator or of the game, to an .mp4 or .gif."""
+    _refuse_impossible(path, size, fps)
+    low, high = recording.bounds()[number]
+    moveset = load_moveset("iudex")
+    renderer = FightRenderer(moveset, size, fps=fps)
+    pictures = 0
+    with _writer(path, size, fps) as write:
+        for fight, action in zip(recording.fights[low:high], recording.actions[low:high], strict=True):
+            picture = renderer.draw(fight, ACTION_CONTROLS[action])
+            write(picture)
+            pictures += 1
+        for _ in range(round(LAST_PICTURE_S * fps)):
+            write(picture)
+            pictures += 1
+    return _summary(path, moveset, recording.fights[high - 1 : high], pictures)
 
 
 def _refuse_impossible(path: Path, size: tuple[int, int], fps: float) -> None:

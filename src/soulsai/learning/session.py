@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from soulsai.acting.policy import NetworkPolicy
 from soulsai.checkpoints.store import CheckpointStore
@@ -24,6 +24,9 @@ from soulsai.runs.status import Status
 from soulsai.telemetry.logfile import attach, detach
 from soulsai.transport.frames import keep_freed_memory
 from soulsai.transport.links import LearnerLink
+
+if TYPE_CHECKING:
+    from soulsgym.game.opening import GameOptions
 
 log = logging.getLogger(__name__)
 
@@ -65,8 +68,12 @@ def run_session(
     stop: Callable[[], bool],
     check: bool = True,
     fleet: Fleet | None = None,
+    game: GameOptions | None = None,
 ) -> Outcome:
-    """Train in the folder of `run` to the end, or until `stop` says so; with a fleet, from what its workers play."""
+    """Train in the folder of `run` to the end, or until `stop` says so; with a fleet, from what its workers play.
+
+    `game` says how the running game is played on this machine, for runs that train on it.
+    """
     view = Logged(view)
     with run.lock(), _logging(run):
         training: Training | None = None
@@ -79,7 +86,7 @@ def run_session(
             if fleet:
                 keep_freed_memory()
             loop = build_fleet_loop(config, fleet.link, fleet.place, view.say) if fleet else None
-            training = Training(run, config, view=view, stop=stop, loop=loop)
+            training = Training(run, config, view=view, stop=stop, loop=loop, game=game)
             training.resume() if resume else training.begin()
             if not training.go():
                 training.close("stopped")

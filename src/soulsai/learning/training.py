@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -22,6 +22,10 @@ from soulsai.replay.segments import alive
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
 from soulsai.telemetry.sinks import JsonlSink, Sinks, TensorBoardSink
+from soulsgym.errors import GameError
+
+if TYPE_CHECKING:
+    from soulsgym.game.opening import GameOptions
 
 GAME_S_PER_STEP = 0.1
 
@@ -66,11 +70,18 @@ class Training:
     """A run being trained. `stop` is asked after every iteration whether to end here."""
 
     def __init__(
-        self, run: Run, config: Config, *, view: View, stop: Callable[[], bool], loop: Loop | None = None
+        self,
+        run: Run,
+        config: Config,
+        *,
+        view: View,
+        stop: Callable[[], bool],
+        loop: Loop | None = None,
+        game: GameOptions | None = None,
     ) -> None:
         self.run, self.config, self._view, self._stop = run, config, view, stop
         torch.set_num_threads(threads_of(config))
-        self.loop = loop or build_loop(config, build_world(config))
+        self.loop = loop or build_loop(config, build_world(config, game))
         self.memory = Memory()
         self._checkpoints = CheckpointStore(run.checkpoints, config.run.keep_checkpoints)
         self._segments = ReplaySegments(run.replay)
@@ -123,7 +134,7 @@ class Training:
         self._logged_steps, self._logged_updates = loop.counters.steps, loop.counters.updates
         loop.clock.take()
         while not (done := self._is_done()) and not self._stop():
-            self._metrics |= loop.iterate()
+            self._metrics |= self._iterated()
             requests = loop.requests()
             if "stop" in requests:
                 self._view.say("stopping and saving, as the operator asked")
@@ -139,6 +150,15 @@ class Training:
             self._log()
         self.save()
         return done
+
+    def _iterated(self) -> dict[str, float]:
+        """One turn of the loop. A game that cannot be played on ends the session, but what was learned is kept."""
+        try:
+            return self.loop.iterate()
+        except GameError:
+            self._view.say("the game failed; saving what was learned")
+            self.save()
+            raise
 
     def save(self) -> None:
         """Write a checkpoint."""

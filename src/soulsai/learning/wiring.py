@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import resources
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -23,7 +24,7 @@ from soulsai.learning.loops import Loop, PPOLoop, QLoop
 from soulsai.networks import ActorCritic, QNetwork
 from soulsai.transport.experience import Layout
 from soulsai.transport.links import LearnerLink, WorkerLink
-from soulsgym.envs.encoded import EncodedFights, FightParts, SideBySide
+from soulsgym.envs.encoded import EncodedFights, FightParts, LiveFights, SideBySide
 from soulsgym.movesets import Moveset, load_moveset
 from soulsgym.parts.actions import ActionSet, make_actions
 from soulsgym.parts.encoders import Encoder, make_encoder
@@ -31,6 +32,9 @@ from soulsgym.parts.endings import make_ending
 from soulsgym.parts.rewards import make_reward
 from soulsgym.parts.starts import make_starts
 from soulsgym.sim.engine import SimEngine
+
+if TYPE_CHECKING:
+    from soulsgym.game.opening import GameOptions
 
 FIGHTS_WORTH_THREADS = 256
 """Fewer fights are stepped sooner than another thread is woken."""
@@ -49,10 +53,12 @@ def device_of(config: Config) -> torch.device:
     return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
 
 
-def build_world(config: Config) -> World:
-    """The episodes to learn from."""
+def build_world(config: Config, game: GameOptions | None = None) -> World:
+    """The episodes to learn from; `game` says how the running game is played on this machine."""
     if config.world == "gym":
         return GymWorld(config.gym.id, config.gym.number, config.gym.kwargs)
+    if config.fight.engine == "game":
+        return _game_fights(config, game)
     variants = config.fight.variants
     if config.fight.number < len(variants):
         raise ConfigError(f"fight.number = {config.fight.number} is less than the {len(variants)} variants; give more")
@@ -85,22 +91,32 @@ def build_fleet_loop(config: Config, link: LearnerLink, place: Place, say: Calla
 
 
 def build_worker(
-    config: Config, link: WorkerLink, *, pace: float = 0.0, touch: Callable[[], None] = lambda: None
+    config: Config,
+    link: WorkerLink,
+    *,
+    pace: float = 0.0,
+    touch: Callable[[], None] = lambda: None,
+    game: GameOptions | None = None,
 ) -> Worker:
-    """A worker in the simulator, or in a Gymnasium environment; `pace` is steps a second, 0 as fast as it can."""
-    own = replace(config, run=replace(config.run, threads=1))
+    """A worker in the simulator or a Gymnasium environment, or with `game` in the game that runs on this machine.
+
+    `pace` is steps a second, 0 as fast as it can.
+    """
+    own = replace(config, run=replace(config.run, threads=1), fight=replace(config.fight, engine="sim"))
     if number := config.fleet.number:
-        fight = replace(config.fight, number=max(number, len(config.fight.variants)))
+        fight = replace(own.fight, number=max(number, len(config.fight.variants)))
         own = replace(own, fight=fight, gym=replace(config.gym, number=number))
+    if game:
+        own = replace(own, fight=replace(own.fight, engine="game", number=1, variants=config.fight.variants[:1]))
     world = build_world(smallest(config))
     networks = build_networks(config, world.observation_size, world.num_actions)
     world.close()
-    return Worker(config, link, make_world=lambda: build_world(own), networks=networks, pace=pace, touch=touch)
+    return Worker(config, link, make_world=lambda: build_world(own, game), networks=networks, pace=pace, touch=touch)
 
 
 def smallest(config: Config) -> Config:
     """The same with as few fights as can be, to look at what they are like."""
-    fight = replace(config.fight, number=max(2, len(config.fight.variants)))
+    fight = replace(config.fight, engine="sim", number=max(2, len(config.fight.variants)))
     return replace(config, fight=fight, gym=replace(config.gym, number=1))
 
 
@@ -163,7 +179,7 @@ def quiet(networks: dict[str, ActorCritic | QNetwork]) -> NetworkPolicy:
 
 
 def _fights(config: Config, variant: str, n: int) -> EncodedFights:
-    fight, starts = config.fight, config.starts
+    fight = config.fight
     moveset = load_moveset(fight.boss, variant)
     engine = SimEngine(
         moveset,
@@ -173,7 +189,22 @@ def _fights(config: Config, variant: str, n: int) -> EncodedFights:
         randomize=fight.randomize,
         threads=threads_of(config) if n >= FIGHTS_WORTH_THREADS else 1,
     )
-    parts = FightParts(
+    return EncodedFights(engine, _parts(config, moveset, n), decisions=fight.decisions)
+
+
+def _game_fights(config: Config, game: GameOptions | None) -> EncodedFights:
+    from soulsgym.game.opening import GameOptions, open_engine
+    from soulsgym.game.plan import load_plan
+
+    fight = config.fight
+    moveset = load_moveset(fight.boss, fight.variants[0])
+    engine = open_engine(load_plan(fight.boss), game or GameOptions(), phase=fight.phase, changes=fight.full)
+    return LiveFights(engine, _parts(config, moveset, 1), decisions=fight.decisions)
+
+
+def _parts(config: Config, moveset: Moveset, n: int) -> FightParts:
+    fight, starts = config.fight, config.starts
+    return FightParts(
         encoder=build_encoder(config, moveset, n),
         reward=make_reward(config.reward.preset, n, moveset, weights=config.reward.weights),
         actions=build_actions(config),
@@ -191,4 +222,3 @@ def _fights(config: Config, variant: str, n: int) -> EncodedFights:
             phase=fight.phase,
         ),
     )
-    return EncodedFights(engine, parts, decisions=fight.decisions)

@@ -15,6 +15,7 @@ from soulsai.cli.main import app
 from soulsai.cli.playing import Board, WatchedLink
 from soulsai.config import config_to_toml, load_preset, with_settings
 from soulsai.errors import ConfigError, TransportError
+from soulsgym.errors import GameNotFound, MisuseError
 from soulsai.learning.wiring import environment_version
 from soulsai.transport.links import Parcel, Progress
 from soulsai.transport.redis.books import Sent
@@ -60,10 +61,23 @@ def test_without_an_address():
     assert "SOULS_URL" in result.output
 
 
-def test_the_game_is_not_there_yet():
+def test_a_game_must_be_running(monkeypatch):
+    monkeypatch.setattr("soulsgym.game.attach.find_processes", lambda executable: [])
     error = join(URL, "--env-backend", "game").exception
+    assert isinstance(error, GameNotFound)
+    assert "DarkSoulsIII.exe is not running" in str(error)
+
+
+def test_one_worker_plays_one_game():
+    error = join(URL, "--env-backend", "game", "--workers", "2").exception
     assert isinstance(error, ConfigError)
-    assert str(error) == "--env-backend game: the game engine is not part of this version; use --env-backend sim"
+    assert "run souls join once for every game" in str(error)
+
+
+def test_options_of_the_game_need_the_game():
+    error = join(URL, "--game-speed", "2").exception
+    assert isinstance(error, MisuseError)
+    assert str(error) == "--game-speed is about the running game; give --env-backend game as well, or leave it out"
 
 
 @pytest.mark.parametrize("arguments", [["--workers", "0"], ["--workers", "x"], ["--pace", "-1"], ["--patience", "-1"],

@@ -23,11 +23,17 @@ NAMES = [f"{name} {kwargs}" for name, kwargs in MADE]
 
 
 def test_all_ids_are_known():
-    assert set(soulsgym.available_envs) == {IUDEX, DEMO}
-    assert {name for name in gymnasium.registry if name.startswith("SoulsGym")} >= {IUDEX, DEMO}
+    in_the_game = {"SoulsGymIudex-v0", "SoulsGymIudexImg-v0", "SoulsGymIudexDemo-v0", "SoulsGymVordt-v0"}
+    assert set(soulsgym.available_envs) == {IUDEX, DEMO} | in_the_game
+    assert {name for name in gymnasium.registry if name.startswith("SoulsGym")} >= set(soulsgym.available_envs)
 
 
 @pytest.mark.parametrize("name", soulsgym.available_envs)
+def test_every_id_lasts_3000_steps_at_most(name):
+    assert gymnasium.spec(name).max_episode_steps == 3000
+
+
+@pytest.mark.parametrize("name", [IUDEX, DEMO])
 def test_a_fight_lasts_3000_steps_at_most(name):
     assert gymnasium.spec(name).max_episode_steps == 3000
     env = gymnasium.make_vec(name, num_envs=2)

@@ -44,7 +44,7 @@ def gamma_of(config: Config) -> float:
 
 def play_sample(config: Config) -> Sample:
     """Play at random among the open actions."""
-    fight = replace(config.fight, number=max(EPISODES, len(config.fight.variants)))
+    fight = replace(config.fight, engine="sim", number=max(EPISODES, len(config.fight.variants)))
     world = build_world(replace(config, fight=fight, gym=replace(config.gym, number=EPISODES)))
     try:
         return _played(world, _input_names(config, world.observation_size), config)

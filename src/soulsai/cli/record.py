@@ -1,0 +1,115 @@
+"""`souls record`: fights to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from soulsai.cli.in_game import SPEED, GameSpeed, Launch, Pid, Stepping, game_options
+from soulsai.cli.measuring import WHO, Latest, bar, warn
+
+if TYPE_CHECKING:
+    from soulsai.evaluation.fighter import Fighter
+    from soulsgym.envs.boss_env import BossEnv
+    from soulsgym.recordings.recording import Recording
+
+DEFAULT_ENV = "SoulsGymIudexSimDemo-v0"
+
+
+def record(
+    who: Annotated[str, typer.Argument(metavar="[WHO]", help=WHO)] = "player:duellist",
+    env: Annotated[str, typer.Option(help="Environment id, such as SoulsGymIudex-v0.")] = DEFAULT_ENV,
+    out: Annotated[Path, typer.Option(help="New file, .npz.")] = Path("fights.npz"),
+    fights: Annotated[int, typer.Option(min=1, help="Fights to record.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first simulated fight; a game has none.")] = 0,
+    phase: Annotated[int, typer.Option(min=1, help="Phase to fight, where the environment has it.")] = 1,
+    latest: Latest = False,
+    game_speed: GameSpeed = SPEED,
+    stepping: Stepping = "auto",
+    pid: Pid = None,
+    launch: Launch = "",
+) -> None:
+    """Record fights step by step: every record of the fight, and the action that led to it.
+
+    The file is the same for the simulator and for the game; souls fidelity compares one with the other, and souls watch
+    shows it.
+
+    Example: souls record runs/mine --env SoulsGymIudex-v0 --fights 20 --out gundyr.npz
+    """
+    from soulsai.errors import RunError
+    from soulsai.learning.loading import load_contestant
+    from soulsgym.recordings.recording import write_recording
+
+    if out.exists():
+        raise RunError(f"recording {out} exists; give another name with --out or delete it")
+    if not out.parent.is_dir():
+        raise RunError(f"folder {out.parent} of the recording is not there; make it or give another name")
+    fighter = load_contestant(who, latest=latest, warn=warn).fighter()
+    made = _made(env, phase, game_speed, stepping, pid, launch)
+    try:
+        with bar(f"{who} in {env}") as progress:
+            recording = recorded(made, fighter, fights, seed, progress)
+    finally:
+        made.close()
+    write_recording(out, recording)
+    typer.echo(f"{out}: {fights} fight{'s' if fights > 1 else ''}, {len(recording):,} records, {_ends(recording)}")
+
+
+def _made(env: str, phase: int, speed: float, stepping: str, pid: int | None, launch: str) -> BossEnv:
+    import gymnasium
+
+    import soulsgym
+    from soulsgym.envs.boss_env import BossEnv
+    from soulsgym.envs.registry import IN_THE_GAME
+    from soulsgym.errors import MisuseError
+    from soulsgym.movesets.reader import suggestion
+
+    if env not in soulsgym.available_envs:
+        raise MisuseError(f"environment {env!r} is not one of ours{suggestion(env, soulsgym.available_envs)}")
+    game = game_options(env in IN_THE_GAME, speed, stepping, pid, launch, flag="an environment of the game")
+    keywords: dict[str, Any] = {"phase": phase} if phase != 1 else {}
+    if game:
+        keywords |= {"game_speed": game.speed, "stepping": game.stepping, "pid": game.pid, "launch": game.launch}
+    if phase != 1 and "Demo" in env:
+        raise MisuseError(f"{env} is the full fight; leave out --phase {phase}, or record the training fight")
+    made = gymnasium.make(env, disable_env_checker=True, **keywords).unwrapped
+    assert isinstance(made, BossEnv)
+    return made
+
+
+def recorded(env: BossEnv, fighter: Fighter, fights: int, seed: int, progress: Any = None) -> Recording:
+    """Play the fights to their ends, or to the limit of steps."""
+    import numpy as np
+
+    from soulsgym.controls import NOTHING
+    from soulsgym.envs.registry import MAX_EPISODE_STEPS
+    from soulsgym.recordings.recording import Recording
+
+    records, actions, episodes = [], [], []
+    everyone = np.ones(1, np.bool_)
+    for number in range(fights):
+        env.reset(seed=seed + number)
+        fighter.begin(env.fight, everyone)
+        action, over, steps = NOTHING, False, 0
+        while True:
+            records.append(env.fight)
+            actions.append(action)
+            episodes.append(number)
+            if over or steps == MAX_EPISODE_STEPS:
+                break
+            action = int(fighter.act(env.fight)[0])
+            _, _, terminated, truncated, _ = env.step(action)
+            over, steps = terminated or truncated, steps + 1
+        if progress:
+            progress(number + 1, fights)
+    return Recording(np.concatenate(records), np.array(actions, np.int64), np.array(episodes, np.int64))
+
+
+def _ends(recording: Recording) -> str:
+    from soulsai.evaluation.video import OUTCOMES
+    from soulsgym.state import Outcome
+
+    ends = [OUTCOMES[Outcome(int(recording.fights["outcome"][high - 1]))] for _, high in recording.bounds()]
+    return ", ".join(f"{ends.count(name)} {name}" for name in sorted(set(ends)))

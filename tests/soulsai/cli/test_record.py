@@ -1,0 +1,100 @@
+"""`souls record`: fights to a file, the same for every environment; and `souls watch` on such a file."""
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from soulsai.cli.main import app
+from soulsai.cli.record import recorded
+from soulsai.errors import RunError
+from soulsai.evaluation.fighter import ScriptedFighter
+from soulsgym.controls import NOTHING
+from soulsgym.envs.fights import FightSettings
+from soulsgym.envs.single import FightEnv
+from soulsgym.errors import MisuseError
+from soulsgym.recordings.recording import read_recording
+from soulsgym.state import Outcome
+
+
+def souls(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_fights_are_recorded_from_their_start_to_their_end(tmp_path):
+    file = tmp_path / "fights.npz"
+    result = souls("record", "player:idle", "--out", file, "--fights", 2, "--seed", 3)
+    assert result.exit_code == 0, result.exception
+    recording = read_recording(file)
+    assert f"{file}: 2 fights, {len(recording):,} records, 2 died" in result.stdout
+    for low, high in recording.bounds():
+        fights = recording.fights[low:high]
+        assert fights["step"].tolist() == list(range(high - low))
+        assert fights["outcome"][-1] == Outcome.DIED
+        assert (fights["outcome"][:-1] == Outcome.RUNNING).all()
+    assert set(recording.actions.tolist()) == {NOTHING}
+
+
+def test_a_recording_is_the_fight_that_was_fought():
+    env = FightEnv(FightSettings("iudex", changes=True))
+    recording = recorded(env, ScriptedFighter("duellist"), 1, 5)
+    again = FightEnv(FightSettings("iudex", changes=True))
+    again.reset(seed=5)
+    for i in range(1, 60):
+        again.step(int(recording.actions[i]))
+        assert np.array_equal(again.fight["player_pose"][0], recording.fights["player_pose"][i])
+
+
+def test_one_phase(tmp_path):
+    result = souls("record", "player:idle", "--out", tmp_path / "a.npz", "--env", "SoulsGymIudexSim-v0", "--phase", 2)
+    assert result.exit_code == 0, result.exception
+    assert set(read_recording(tmp_path / "a.npz").fights["phase"].tolist()) == {2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        (["--env", "SoulsGymIudexSimm-v0"], MisuseError, "did you mean 'SoulsGymIudexSim-v0'"),
+        (["--pid", "3"], MisuseError, "--pid is about the running game; give an environment of the game as well"),
+        (["--phase", "2"], MisuseError, "is the full fight; leave out --phase 2"),
+        (["--out", "nowhere/a.npz"], RunError, "folder nowhere of the recording is not there"),
+    ],
+)
+def test_what_cannot_be_recorded_is_said_in_a_sentence(tmp_path, monkeypatch, arguments, error, text):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=text):
+        raise souls("record", "player:idle", *arguments).exception
+
+
+def test_nothing_is_overwritten(tmp_path):
+    file = tmp_path / "a.npz"
+    file.write_text("precious")
+    with pytest.raises(RunError, match="exists; give another name"):
+        raise souls("record", "player:idle", "--out", file).exception
+    assert file.read_text() == "precious"
+
+
+def test_a_recording_can_be_watched(tmp_path):
+    file, video = tmp_path / "a.npz", tmp_path / "a.mp4"
+    souls("record", "player:idle", "--out", file, "--fights", 2)
+    steps = [high - low for low, high in read_recording(file).bounds()]
+    result = souls("watch", file, "--fight", 2, "--video", video, "--size", "480x360")
+    assert result.exit_code == 0, result.exception
+    assert result.stdout.startswith(f"{video}: died by ")
+    assert f"after {(steps[1] - 1) / 10:.1f} s" in result.stdout
+    assert video.stat().st_size > 1000
+    with pytest.raises(MisuseError, match=r"--fight 3 is not in .*, which holds 2"):
+        raise souls("watch", file, "--fight", 3).exception
+
+
+def test_a_recording_in_a_window(tmp_path, monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    file = tmp_path / "a.npz"
+    env = FightEnv(FightSettings("iudex"))
+    from soulsgym.recordings.recording import write_recording
+
+    recording = recorded(env, ScriptedFighter("idle"), 1, 0)
+    short = type(recording)(recording.fights[:3], recording.actions[:3], recording.episodes[:3])
+    write_recording(file, short)
+    result = souls("watch", file)
+    assert result.exit_code == 0, result.exception
+    assert result.stdout.startswith("time-out after 0.2 s, player 100 %")
