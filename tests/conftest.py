@@ -8,4 +8,4 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 sys.path.insert(0, str(Path(__file__).parent / "standin"))
-from standin_fixtures import *  # noqa: E402, F403 (fixtures with which a test gets a game that runs)
+from standin_fixtures import *  # noqa: F403 (fixtures with which a test gets a game that runs)

@@ -20,6 +20,7 @@ struct switches {
     uint64_t seed;
     int64_t crash_after;    /* ticks, or -1 */
     bool uneven;            /* time does not move on tick by tick */
+    bool roll_on_release;   /* a roll begins when its key is let go */
     bool time_first;        /* play time is shown before everything else of a tick, not after it */
     int load_ticks;
     int width, height;
@@ -30,7 +31,7 @@ void say(const char *format, ...);
 
 /* ---- keys, as one tick sees them ---- */
 struct keys {
-    bool held[256], pressed[256]; /* by virtual key; pressed: went down since the tick before */
+    bool held[256], pressed[256], released[256]; /* by virtual key; the last two: since the tick before */
 };
 void input_open(void *window, void *instance);
 void input_message(unsigned message, uint64_t wparam, int64_t lparam);

@@ -65,8 +65,6 @@ def write_all(folder: Path) -> None:
         (folder / f"{boss}.bin").write_bytes(pack(moveset).tobytes())
     version = addresses["file_version"].replace(".", ",")
     (folder / "version.rc").write_text(_resource(version))
-    older = ",".join([*addresses["file_version"].split(".")[:-2], "1", "0"])
-    (folder / "wrong_version.rc").write_text(_resource(older))
 
 
 def _toml(file: Path) -> dict[str, Any]:

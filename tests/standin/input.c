@@ -90,6 +90,7 @@ static void poll_async(void) {
 void input_poll(struct keys *keys) {
     poll_async();
     poll_dinput();
+    static bool before[256];
     memset(keys, 0, sizeof *keys);
     for (int source = 0; source < SOURCES; source++) {
         for (int vk = 0; vk < 256; vk++) {
@@ -99,5 +100,9 @@ void input_poll(struct keys *keys) {
             }
             latched[source][vk] = false;
         }
+    }
+    for (int vk = 0; vk < 256; vk++) {
+        keys->released[vk] = before[vk] && !keys->held[vk];
+        before[vk] = keys->held[vk];
     }
 }

@@ -69,6 +69,7 @@ static void read_switches(int count, char **words) {
     for (int i = 1; i < count; i++) {
         if (strcmp(words[i], "--uneven") == 0) switches.uneven = true;
         else if (strcmp(words[i], "--time-first") == 0) switches.time_first = true;
+        else if (strcmp(words[i], "--roll-on-release") == 0) switches.roll_on_release = true;
         else if (strcmp(words[i], "--slow-load") == 0) switches.load_ticks = 600;
         else if (i + 1 < count && take_switch(words[i], words[i + 1])) i++;
         else {

@@ -10,12 +10,10 @@
 /* All bases lie in here; its size makes the executable as large as the game's. */
 unsigned char standin_statics[STATICS_SIZE] __attribute__((aligned(4096)));
 
-#ifndef BROKEN_PATTERNS
 /* Never run. The patterns of the address table, each exactly once, with real distances to their bases. */
 __asm__(".section .text\n.globl standin_patterns\nstandin_patterns:\n"
 #include "patterns.inc"
         ".section .text\n");
-#endif
 
 static unsigned char *module_base;
 static unsigned char *nodes[NODES];

@@ -7,11 +7,11 @@ import standin_kit
 
 
 @pytest.fixture(scope="session")
-def wine(tmp_path_factory):
+def wine():
     """The bench all stand-ins of a session run on: displays and prefixes are made as they are needed."""
     if reason := standin_kit.missing():
         pytest.skip(reason)
-    with standin_kit.bench(tmp_path_factory.mktemp("wine")) as bench:
+    with standin_kit.bench() as bench:
         yield bench
 
 

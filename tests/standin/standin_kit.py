@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+ADDRESSES = HERE.parent.parent / "src" / "soulsgym" / "data" / "darksouls3" / "addresses.toml"
 COMPILER, RESOURCES = "x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-windres"
 FLAGS = ("-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-mwindows", "-s")
 LIBRARIES = ("-lgdi32", "-lwinmm", "-ldinput8", "-ldxguid", "-lole32")
@@ -33,6 +34,9 @@ START_LIMIT_S = 60.0
 """A wineserver that has to start anew beside other programs has taken ten seconds."""
 STOP_LIMIT_S = 10.0
 KEPT_BUILDS = 12
+FIXED_VERSION = struct.pack("<I", 0xFEEF04BD)
+"""What the version in a VERSIONINFO resource begins with."""
+OLDER_VERSION = 1
 RELEASE_S = 0.04
 CLONE_FILES = ("system.reg", "user.reg", "userdef.reg")
 """What Wine rewrites in a prefix; the rest of a clone is shared with the original."""
@@ -76,31 +80,30 @@ def storage() -> Path:
 
 @cache
 def build(*, wrong_version: bool = False) -> Path:
-    """The executable, built if anything it is made of has changed."""
-    if (found := prebuilt()) is not None and not wrong_version:
+    """The executable, built if anything it is made of has changed; or the one that is another version."""
+    if wrong_version:
+        return other_version(build().parent / "other")
+    if (found := prebuilt()) is not None:
         return found
     generated = storage() / "generated" / f"{os.getpid()}"
     try:
         subprocess.run([sys.executable, str(HERE / "generate.py"), str(generated)], check=True)
         sources = sorted(HERE.glob("*.c"))
-        parts = [*sources, *HERE.glob("*.h"), *sorted(generated.iterdir())]
+        parts = [*sources, *sorted(HERE.glob("*.h")), *sorted(generated.iterdir())]
         digest = hashlib.sha256(b"".join(part.read_bytes() for part in parts) + repr((FLAGS, LIBRARIES)).encode())
-        folder = storage() / "builds" / f"{digest.hexdigest()[:16]}{'-wrong' if wrong_version else ''}"
+        folder = storage() / "builds" / digest.hexdigest()[:16]
         if not (folder / EXECUTABLE).exists():
-            _compile(sources, generated, folder, wrong_version=wrong_version)
+            _compile(sources, generated, folder)
         return folder / EXECUTABLE
     finally:
         shutil.rmtree(generated, ignore_errors=True)
 
 
-def _compile(sources: list[Path], generated: Path, folder: Path, *, wrong_version: bool) -> None:
-    resource = "wrong_version.rc" if wrong_version else "version.rc"
-    extra = ["-DBROKEN_PATTERNS"] if wrong_version else []
-    _run([RESOURCES, resource, "resource.o"], generated)
+def _compile(sources: list[Path], generated: Path, folder: Path) -> None:
+    _run([RESOURCES, "version.rc", "resource.o"], generated)
+    command = [COMPILER, *FLAGS, "-I.", f"-I{HERE}", *map(str, sources), "resource.o", "-o", EXECUTABLE]
     # No time stamp, so that the same sources give the same bytes.
-    link = ["-Wl,--no-insert-timestamp"]
-    command = [COMPILER, *FLAGS, *extra, "-I.", f"-I{HERE}", *map(str, sources), "resource.o", "-o", EXECUTABLE]
-    _run([*command, *LIBRARIES, *link], generated)
+    _run([*command, *LIBRARIES, "-Wl,--no-insert-timestamp"], generated)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(OSError):  # somebody else built the same at the same time
         fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
@@ -110,6 +113,33 @@ def _compile(sources: list[Path], generated: Path, folder: Path, *, wrong_versio
     builds = sorted(folder.parent.iterdir(), key=lambda each: each.stat().st_mtime)
     for old in builds[:-KEPT_BUILDS]:
         shutil.rmtree(old, ignore_errors=True)
+
+
+def other_version(folder: Path) -> Path:
+    """A stand-in in `folder` that is another version: its number is older and its code has none of the patterns."""
+    data = bytearray(build().read_bytes())
+    # Of the four numbers, the third lies in the upper half of the second word of the version.
+    struct.pack_into("<H", data, data.index(FIXED_VERSION) + 12 + 2, OLDER_VERSION)
+    for row in _table()["base"].values():
+        if "pattern" in row:
+            for found in _occurrences(row["pattern"], bytes(data)):
+                data[found] ^= 0xFF
+    folder.mkdir(parents=True, exist_ok=True)
+    fresh = folder / f"{EXECUTABLE}.{os.getpid()}"
+    fresh.write_bytes(data)
+    return fresh.replace(folder / EXECUTABLE)
+
+
+def _occurrences(pattern: str, data: bytes) -> list[int]:
+    tokens = pattern.split()
+    sought = b"".join(b"." if token == "??" else re.escape(bytes.fromhex(token)) for token in tokens)
+    return [found.start() for found in re.finditer(b"(?=" + sought + b")", data, re.DOTALL)]
+
+
+@cache
+def _table() -> dict[str, Any]:
+    with ADDRESSES.open("rb") as stream:
+        return tomllib.load(stream)
 
 
 def _run(command: list[str], folder: Path) -> None:
@@ -376,7 +406,6 @@ class TestBlock(ctypes.Structure):
 
 # ---------------------------------------------------------------- fields of the address table, read on our own
 
-ADDRESSES = HERE.parent.parent / "src" / "soulsgym" / "data" / "darksouls3" / "addresses.toml"
 CODES = {"u8": "B", "i32": "i", "u32": "I", "f32": "f"}
 EXECUTABLE_SECTION = 0x20000000
 
@@ -390,8 +419,7 @@ class Fields:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        with ADDRESSES.open("rb") as stream:
-            self.table = tomllib.load(stream)
+        self.table = _table()
 
     @cached_property
     def code(self) -> tuple[int, bytes]:
@@ -408,10 +436,8 @@ class Fields:
 
     def hits(self, base: str) -> list[int]:
         """Addresses at which the pattern of a base occurs."""
-        tokens = self.table["base"][base]["pattern"].split()
-        pattern = b"".join(b"." if token == "??" else re.escape(bytes.fromhex(token)) for token in tokens)
         start, code = self.code
-        return [start + found.start() for found in re.finditer(b"(?=" + pattern + b")", code, re.DOTALL)]
+        return [start + found for found in _occurrences(self.table["base"][base]["pattern"], code)]
 
     @cached_property
     def bases(self) -> dict[str, int]:
@@ -566,8 +592,10 @@ class Standin:
 class Bench:
     """Where stand-ins are started: on Linux a display and a prefix of its own for each that runs at the same time."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path | None = None) -> None:
+        # Beside the original, since a hard link cannot lead to another file system.
+        self._folder = folder or storage() / "clones" / str(os.getpid())
+        self._own_folder = folder is None
         self._rooms: list[tuple[Display, Prefix]] = []
         self._running: dict[int, Standin] = {}
         self._lock = threading.Lock()
@@ -612,11 +640,22 @@ class Bench:
             finally:
                 display.close()
         self._rooms.clear()
+        if self._own_folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _clear_clones() -> None:
+    """Remove what killed tests have left."""
+    for folder in (storage() / "clones").glob("*"):
+        if not Path(f"/proc/{folder.name}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def bench(folder: Path) -> Iterator[Bench]:
+def bench(folder: Path | None = None) -> Iterator[Bench]:
     """A bench that is cleared away, whatever happens."""
+    if not ON_WINDOWS:
+        _clear_clones()
     made = Bench(folder)
     try:
         yield made

@@ -109,11 +109,11 @@ def test_it_has_the_version_of_the_game(standin_exe):
     assert fixed_version(standin_exe) == (1, 15, 2, 0)
 
 
-def test_the_wrong_version_has_another_number_and_none_of_the_patterns(start_standin):
-    wrong = standin_kit.build(wrong_version=True)
+def test_the_other_version_has_another_number_and_none_of_the_patterns(start_standin, tmp_path):
+    wrong = standin_kit.other_version(tmp_path)
     assert fixed_version(wrong) == (1, 15, 1, 0)
     other = start_standin(executable=wrong)
-    assert other.fields.hits("WorldChrMan") == []
+    assert not any(other.fields.hits(name) for name, row in other.fields.table["base"].items() if "pattern" in row)
 
 
 def test_objects_lie_elsewhere_after_a_load(standin):
@@ -159,10 +159,11 @@ def test_play_time_moves_in_whole_ticks_unless_uneven(start_standin):
 def test_two_runs_with_the_same_seed_go_the_same_way(start_standin):
     def digests(*switches):
         standin = start_standin("--seed", *switches)
-        return list(standin.wait_for(lambda block: block.ticks > 241).digests)[1:5]
+        return list(standin.wait_for(lambda block: block.ticks > 181).digests)[1:4]
 
-    assert digests("5") == digests("5")
-    assert digests("6") != digests("5") or digests("7") != digests("5")
+    first = digests("5")
+    assert first == digests("5")
+    assert first != digests("6")
 
 
 @pytest.mark.parametrize("size", [(800, 450), (640, 360)])
@@ -235,9 +236,16 @@ def test_a_roll_costs_stamina_moves_far_and_ends_in_standing(calm, keys):
     place = list(calm.look().player)[:2]
     keys.down("w", "space")
     until(calm, lambda get: get("PlayerAnimation") == "RollingMedium")
-    until(calm, lambda get: get("PlayerSP") == 79)
     keys.up("space", "w")
-    until(calm, lambda get: get("PlayerAnimation") == "Idle")
+    lowest = 95
+
+    def is_over(get):
+        nonlocal lowest
+        lowest = min(lowest, get("PlayerSP"))
+        return get("PlayerAnimation") == "Idle"
+
+    until(calm, is_over)
+    assert lowest == 79
     assert math.dist(place, calm.look().player[:2]) > 2.5
     assert calm.look().rolls == 1
     until(calm, lambda get: get("PlayerSP") == 95)
@@ -474,6 +482,7 @@ def test_a_dead_boss_is_gone_after_the_next_load(standin):
 def test_vordt_fights_and_his_blows_freeze(start_standin):
     standin = start_standin("--boss", "vordt")
     standin.fields.set("PlayerNoDeath", 1)
+    teleport(standin, 27.0, -25.3, 8.0)
     seen = standin.fields.get("PlayerFrostResistanceMax")
     until(standin, lambda get: get("PlayerFrostResistance") < seen, 60.0)
     until(standin, lambda get: get("PlayerFrostEffect") > 0.5, 90.0)
@@ -593,12 +602,21 @@ def test_it_lags_and_goes_back_to_the_title(standin):
     standin.wait_for(lambda block: SCREENS[block.screen] == "title")
 
 
-def test_a_slow_load_takes_ten_seconds(start_standin):
-    standin = start_standin("--slow-load")
+def test_loading_takes_as_long_as_asked(start_standin):
+    standin = start_standin("--load-ticks", "150")
     standin.mail(kill_player=1)
     loading = standin.wait_for(lambda block: SCREENS[block.screen] == "loading").ticks
-    field = standin.wait_for(lambda block: SCREENS[block.screen] == "field", 20.0).ticks
-    assert field - loading == pytest.approx(600, abs=5)
+    field = standin.wait_for(lambda block: SCREENS[block.screen] == "field").ticks
+    assert field - loading == pytest.approx(150, abs=5)
+
+
+def test_a_roll_can_wait_for_the_key_to_be_let_go(start_standin, keys):
+    standin = start_standin("--roll-on-release")
+    keys.down("space")
+    standin.wait_ticks(10)
+    assert standin.look().rolls == 0
+    keys.up("space")
+    standin.wait_for(lambda block: block.rolls == 1)
 
 
 def test_two_of_them_do_not_hear_each_other(two_standins, keys):

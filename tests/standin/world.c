@@ -330,12 +330,14 @@ struct wishes { bool held[ACTIONS], pressed[ACTIONS]; };
 static struct wishes wishes_of(const struct keys *keys) {
     struct wishes wishes = {0};
     volatile struct mailbox *mail = &standin_test.mail;
-    if (mail->menu_open && keys->pressed[VK_ESC]) mail->menu_open = 0;
-    if (mail->menu_open || mail->ignore_keys) return wishes;
+    bool menu = mail->menu_open != 0;
+    if (menu && keys->pressed[VK_ESC]) mail->menu_open = 0;
+    if (menu || mail->ignore_keys) return wishes;
     for (int i = 0; i < ACTIONS; i++) {
         wishes.held[i] = keys->held[ACTION_VKS[i]];
         wishes.pressed[i] = keys->pressed[ACTION_VKS[i]];
     }
+    if (switches.roll_on_release) wishes.pressed[A_roll] = keys->released[ACTION_VKS[A_roll]];
     return wishes;
 }
 

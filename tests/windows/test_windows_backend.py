@@ -14,8 +14,8 @@ TESTS = ROOT / "tests"
 LIMIT_S = 150.0
 """For one file. Reading memory takes 50 times as long under Wine as for a Linux program."""
 OWN = "windows/test_parts.py"
-NOT_FOR_WINDOWS = {"soulsgym/game/speed/test_speed.py"}
-"""It starts its own program by Wine, and looks at it from Linux. On Windows the clock is proven by OWN."""
+NOT_FOR_WINDOWS = {"soulsgym/game/speed/test_speed.py", "soulsgym/game/test_window_on_standin.py"}
+"""They start their own program by Wine or look at an X display. On Windows OWN is about clock, keys and window."""
 
 
 def played_on_the_standin() -> list[str]:

@@ -76,7 +76,7 @@ def evaluate(
         if game
         else SimEngine(moveset, n, phase=phase, changes=full, randomize=randomize, threads=threads)
     )
-    tally = Tally(moveset)
+    tally = Tally(moveset, knows_dodges=game is None)
     try:
         endings = [_play_round(engine, one, settings, tally, first, progress) for first in range(0, fights, n)]
     finally:

@@ -57,14 +57,14 @@ class AttackCount:
     started: int
     hits: int
     damage: float
-    dodged: int  # blows that passed through the invulnerable player, and did not hit him after all
+    dodged: int  # blows that passed through the invulnerable player, and did not hit him after all; -1 not known
     deaths: int
 
     @property
     def dodge_rate(self) -> float | None:
-        """Share of the blows that reached the player which he dodged; none if none reached him."""
+        """Share of the blows that reached the player which he dodged; none if none did, or a game does not tell."""
         reached = self.dodged + self.hits
-        return self.dodged / reached if reached else None
+        return self.dodged / reached if self.dodged >= 0 and reached else None
 
 
 @dataclass(frozen=True)

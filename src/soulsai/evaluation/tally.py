@@ -39,8 +39,8 @@ class Tally:
     Beside the moves of the boss there is one more, the last: -1, what a running game did not tell.
     """
 
-    def __init__(self, moveset: Moveset) -> None:
-        self._names = _move_names(moveset)
+    def __init__(self, moveset: Moveset, *, knows_dodges: bool = True) -> None:
+        self._names, self._knows_dodges = _move_names(moveset), knows_dodges
         self._attack = _attack_of_move(moveset)
         self._blows = np.array([*(len(move.hits) for move in moveset.boss.moves), 0])
         self._is_attack = self._blows > 0
@@ -80,7 +80,7 @@ class Tally:
                 started=int(self._started[i]),
                 hits=int(self._hits[i]),
                 damage=float(self._damage[i]),
-                dodged=int(self._dodged[i]),
+                dodged=int(self._dodged[i]) if self._knows_dodges else -1,
                 deaths=int(self._fatal_blows.attack[i]),
             )
             for i in np.flatnonzero(self._is_attack & ((self._started > 0) | (self._hits > 0)))

@@ -120,6 +120,7 @@ class Field:
     bits: Mapping[str, int]
     values: Mapping[str, int]
     source: str
+    normal: float | None = None  # what it is in a game that nobody has touched, where that is known
 
     @property
     def size(self) -> int:
@@ -250,7 +251,8 @@ def _field(name: str, table: Table, default: str, bases: Mapping[str, Base]) -> 
         raise table.error("type", type_name, str(error)) from error
     bits = _masks(table, value_type)
     values = {key: int(value) for key, value in table.named("values", low=LOWEST_ID, high=HIGHEST_ID).items()}
-    return Field(name, base, offsets, value_type, bits, values, _source(table, default))
+    normal = table.number("normal") if table.has("normal") else None
+    return Field(name, base, offsets, value_type, bits, values, _source(table, default), normal)
 
 
 def _masks(table: Table, value_type: ValueType) -> dict[str, int]:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +30,8 @@ START_LIMIT_S = 180.0
 """From the launch of a game until its window is there; a cold start from a slow disk takes a minute."""
 LOOK_EVERY_S = 0.25
 END_LIMIT_S = 10.0
+PLACE = ("DISPLAY", "XAUTHORITY", "WINEPREFIX", "WINEDLLOVERRIDES", "WINEARCH", "WINELOADER")
+"""What of a game's environment says where it runs; another one is started in the same place."""
 
 
 @dataclass
@@ -106,7 +108,8 @@ def attach(name: str = "darksouls3", pid: int | None = None) -> Game:
     keyboard.release_all()  # what an earlier program left down when it was killed
     game = Game(name, found, process, memory, title, keyboard, window, clock)
     with suppress(GameError):  # not in game yet: there is nothing to put back later either
-        game._saved = title.remember()
+        # What a training that was killed has left behind is not how the game was.
+        game._saved = title.untouched() if clock.was_abandoned else title.remember()
     atexit.register(game.close)
     return game
 
@@ -115,7 +118,8 @@ class Launcher:
     """Starts a game again after it crashed or hung, by the user's own command."""
 
     def __init__(self, command: str | Sequence[str], name: str = "darksouls3") -> None:
-        self._command = shlex.split(command, posix=sys.platform != "win32") if isinstance(command, str) else [*command]
+        # Windows itself takes a program and its arguments apart.
+        self._command = shlex.split(command) if isinstance(command, str) and sys.platform != "win32" else command
         if not self._command:
             raise MisuseError("launch command is empty; give the command that starts the game")
         self._name = name
@@ -124,17 +128,19 @@ class Launcher:
         """End what is left of `game`, start another and get hold of it."""
         game.close()
         _end(game)
-        log.info("starting the game again: %s", " ".join(self._command))
-        return self.start()
+        log.info("starting the game again: %s", self._command)
+        return self.start({key: value for key, value in game.found.environment.items() if key in PLACE})
 
-    def start(self) -> Game:
-        """Start the game and wait until it can be got hold of."""
+    def start(self, place: Mapping[str, str] | None = None) -> Game:
+        """Start the game, in its display and prefix, and wait until it can be got hold of."""
         before = {found.pid for found in find_processes(load_addresses(self._name).executable)}
         try:
-            subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                             stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+            subprocess.Popen(
+                self._command, env={**os.environ, **(place or {})}, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
         except OSError as error:
-            raise GameNotFound(f"launch command {self._command[0]!r} cannot be run: {error.strerror}") from error
+            raise GameNotFound(f"launch command {self._command} cannot be run: {error.strerror}") from error
         deadline, last = time.monotonic() + START_LIMIT_S, "no process appeared"
         while time.monotonic() < deadline:
             new = [one.pid for one in find_processes(load_addresses(self._name).executable) if one.pid not in before]
@@ -150,10 +156,10 @@ class Launcher:
 def _end(game: Game) -> None:
     """A game that hangs must go before another can come: Steam starts only one."""
     pid, executable = game.found.pid, load_addresses(game.name).executable
-    with suppress(OSError):  # it has ended by itself, or we may not end it: the wait below tells
-        os.kill(pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
     deadline = time.monotonic() + END_LIMIT_S
-    while any(found.pid == pid for found in find_processes(executable)):
+    while any(found.pid == pid for found in find_processes(executable)):  # by now the pid may be another program's
+        with suppress(OSError):  # it has just ended by itself, or we may not end it: the next look tells
+            os.kill(pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
         if time.monotonic() > deadline:
             raise GameHung(f"process {pid} of the game does not end; end it by hand")
         time.sleep(LOOK_EVERY_S)

@@ -131,6 +131,11 @@ class Clock:
         return self._status().lapses - self._lapses_before
 
     @property
+    def was_abandoned(self) -> bool:
+        """Did a controller before this one die without letting go?"""
+        return self._lapses_before > 0
+
+    @property
     def queries(self) -> int:
         """How often the game has asked QueryPerformanceCounter since the library was loaded."""
         return self._status().queries

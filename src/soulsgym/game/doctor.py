@@ -234,7 +234,7 @@ def check_permission(memory: ProcessMemory, table: AddressTable) -> Finding:
 
 def check_version(memory: ProcessMemory, table: AddressTable) -> Finding:
     """Is it the version that the addresses are of?"""
-    version = memory.module(table.executable).file_version
+    version = memory.module(table.executable).file_version or "nothing"
     if table.file_version is None:
         return Finding("version", None, f"the game says {version}; it is not known of which version the addresses are")
     if version != table.file_version:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from soulsgym.errors import GameHung, MisuseError
+from soulsgym.errors import GameHung, MisuseError, SpeedControlError
 from soulsgym.game.waiting import REAL_TIME, TimeSource, sleep_until
 
 log = logging.getLogger(__name__)
@@ -121,20 +121,20 @@ class TickPacer:
         self._clock.pause()
         before = self._after_a_turn()
         for _ in range(ALIGN_QUARTERS):
-            self._clock.advance(QUARTER)
+            self._advance(QUARTER)
             if ticks_between(before, self._after_a_turn()) >= 1:
                 break
         else:
             raise GameHung(f"the game made no tick in {ALIGN_QUARTERS / 4:g} ticks' time; is it loading or in a menu?")
-        self._clock.advance(HALF)
+        self._advance(HALF)
         self._counter = self._after_a_turn()
 
     def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> Passage:
         """Let `ticks` pass one by one."""
-        passed, before_ms = 0, self._counter
+        passed = 0
         while passed < ticks:
             self._due = max(self._time.now(), self._due + self._tick_s)
-            self._clock.advance(1)
+            self._advance(1)
             tick = self._next_tick()
             last = passed
             passed += ticks_between(self._counter, tick.time_ms)
@@ -145,8 +145,13 @@ class TickPacer:
                     act()
             if self._tick_s > 0.0:
                 sleep_until(self._time, self._due)
-        game_s = (self._counter - before_ms) / 1000 if self._counter >= before_ms else passed / TICKS_PER_S
-        return Passage(passed, game_s, (passed - ticks) / TICKS_PER_S)
+        return Passage(passed, passed / TICKS_PER_S, (passed - ticks) / TICKS_PER_S)
+
+    def _advance(self, ticks: Fraction | int) -> None:
+        try:
+            self._clock.advance(ticks)
+        except MisuseError as error:  # we paused it, so it has begun to run by itself
+            raise SpeedControlError(str(error)) from error
 
     def _next_tick(self) -> Tick:
         end = self._time.now() + self._limit_s

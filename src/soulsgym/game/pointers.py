@@ -8,7 +8,7 @@ is found again.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,7 @@ class _Way:
     def __init__(self, bases: dict[str, int], table: AddressTable, fields: Iterable[Field]) -> None:
         self.links: list[_Link] = []
         self.ends: list[tuple[int, int]] = []
-        known: dict[tuple[str, tuple[int, ...]], int] = {}
+        known: dict[tuple[int, tuple[int, ...]], int] = {}
         for field in fields:
             base = bases[field.base]
             if table.bases[field.base].direct:
@@ -49,47 +49,48 @@ class _Way:
                 continue
             parent, offset = -1, base
             for depth in range(len(field.offsets)):
-                key = (field.base, field.offsets[:depth])
+                key = (base, field.offsets[:depth])
                 if key not in known:
                     known[key] = len(self.links)
                     self.links.append(_Link(parent, offset, depth, field.name))
                 parent, offset = known[key], field.offsets[depth]
             self.ends.append((parent, offset))
 
-    def link_addresses(self, targets: tuple[int, ...]) -> list[int]:
+    def link_addresses(self, targets: Sequence[int]) -> list[int]:
         """Where each pointer lies, given where they lead."""
-        return [targets[link.parent] + link.offset if link.parent >= 0 else link.offset for link in self.links]
+        return [_place(link.parent, link.offset, targets) for link in self.links]
 
-    def field_addresses(self, targets: tuple[int, ...]) -> list[int]:
+    def field_addresses(self, targets: Sequence[int]) -> list[int]:
         """Where each field lies."""
-        return [targets[parent] + offset if parent >= 0 else offset for parent, offset in self.ends]
+        return [_place(parent, offset, targets) for parent, offset in self.ends]
 
     def follow(self, memory: ProcessMemory) -> tuple[int, ...]:
         """Read all pointers anew, one batch for each step of the way; ReadFailed if one leads nowhere."""
         targets = [0] * len(self.links)
         for depth in range(max((link.depth for link in self.links), default=-1) + 1):
             level = [index for index, link in enumerate(self.links) if link.depth == depth]
-            places = [self._place(self.links[index], targets) for index in level]
-            try:
-                data = memory.process.read_many([(place, 8) for place in places])
-            except ReadFailed as error:
-                name = next(
-                    (self.links[at].field for at, it in zip(level, places, strict=True) if it == error.address), ""
-                )
-                raise ReadFailed(error.address, f"the way to {name or 'a field'} is broken: not in game") from error
-            for index, place, target in zip(level, places, struct.unpack(f"<{len(level)}Q", data), strict=True):
-                targets[index] = self._checked(target, place, self.links[index])
+            for index, target in zip(level, self._step(memory, targets, level), strict=True):
+                targets[index] = target
         return tuple(targets)
 
-    @staticmethod
-    def _place(link: _Link, targets: list[int]) -> int:
-        return targets[link.parent] + link.offset if link.parent >= 0 else link.offset
+    def _step(self, memory: ProcessMemory, targets: Sequence[int], level: Sequence[int]) -> list[int]:
+        """Where the pointers lead that lie where the ones before them lead."""
+        links = [self.links[index] for index in level]
+        places = [_place(link.parent, link.offset, targets) for link in links]
+        try:
+            data = memory.process.read_many([(place, 8) for place in places])
+        except ReadFailed as error:
+            link = links[places.index(error.address)] if error.address in places else links[0]
+            raise ReadFailed(error.address, f"the way to {link.field} is broken: not in game") from error
+        found = list(struct.unpack(f"<{len(places)}Q", data))
+        for link, place, target in zip(links, places, found, strict=True):
+            if not LOWEST_POINTER <= target <= HIGHEST_POINTER:
+                raise ReadFailed(place, f"the way to {link.field} ends in {target:#x}: not in game")
+        return found
 
-    @staticmethod
-    def _checked(target: int, place: int, link: _Link) -> int:
-        if not LOWEST_POINTER <= target <= HIGHEST_POINTER:
-            raise ReadFailed(place, f"the way to {link.field} ends in {target:#x}: not in game")
-        return target
+
+def _place(parent: int, offset: int, targets: Sequence[int]) -> int:
+    return targets[parent] + offset if parent >= 0 else offset
 
 
 class Look:
@@ -114,11 +115,6 @@ class Look:
         self._places = _places(wanted, len(ends) + count)
         self._targets: tuple[int, ...] | None = None
         self._addresses: list[int] = []
-
-    @property
-    def bytes(self) -> int:
-        """Size of the batch."""
-        return self._layout.size
 
     def forget(self) -> None:
         """Find the way anew at the next read."""

@@ -114,8 +114,19 @@ class Setup:
         return self.game.title
 
     def look(self) -> Sight:
-        """What is seen now."""
-        sight: Sight = self.title.look(self.plan.boss)
+        """What is seen now. A game that ticks faster than its memory can be read is stopped for it."""
+        clock = self.game.clock
+        try:
+            sight: Sight = self.title.look(self.plan.boss)
+        except ReadFailed:
+            speed = clock.speed
+            if speed == 0.0:
+                raise
+            clock.pause()
+            try:
+                sight = self.title.look(self.plan.boss)
+            finally:
+                clock.set_speed(speed)
         return sight
 
     def body(self) -> Body:
@@ -160,11 +171,14 @@ class Setup:
             if not stage.is_needed(self, start):
                 continue
             begin = self.source.now()
-            waits = Waits(stage.name, stage.limit_s, self.source, self.game.process.is_running)
+            waits = Waits(stage.name, stage.limit_s, self.source, self.game.process.is_running, self._pulse)
             try:
                 stage.act(self, start, waits)
             finally:
                 self._stages[stage.name] = self._stages.get(stage.name, 0.0) + self.source.now() - begin
+
+    def _pulse(self) -> int:
+        return self.game.clock.queries
 
     def _where(self, error: GameError) -> tuple[Stage, str]:
         if not isinstance(error, GameGone) and not self.game.process.is_running():

@@ -113,7 +113,7 @@ def flags(setup: Setup, start: Start, waits: Waits) -> None:
         reasons.append("the player is dead")
     elif setup.training and setup.source.now() - setup.reloaded_at > setup.hard_reset_s:
         reasons.append(f"the last reload was more than {setup.hard_reset_s:g} s ago")
-    elif not setup.training and setup.fought:
+    elif not setup.training and setup.fought and not _came_back(setup):
         reasons.append("the last fight was real")
     elif start.phase < setup.phase:
         reasons.append(f"the boss is past phase {start.phase}")
@@ -123,26 +123,39 @@ def flags(setup: Setup, start: Start, waits: Waits) -> None:
         setup.reload_because = ", ".join(reasons)
 
 
+def _came_back(setup: Setup) -> bool:
+    """Has the game itself brought the player back from his death?"""
+    if _is_away(setup) or setup.body().animation != setup.names.idle:
+        return False
+    setup.in_arena, setup.phase, setup.fought = False, 1, False
+    return True
+
+
 def _is_away(setup: Setup) -> bool:
     return distance(setup.body().pose, setup.plan.bonfire_m) > setup.plan.near.bonfire_m
 
 
 def reload(setup: Setup, start: Start, waits: Waits) -> None:
-    """Die and come back at the bonfire. Death must be seen first: a player not yet dead looks like one come back."""
+    """Die and come back at the bonfire.
+
+    That the game loads, or what only follows that, must be seen first: a player not yet dead looks like one come back.
+    """
     title, plan = setup.title, setup.plan
     setup.in_arena = setup.at_fog_wall = False
-    title.last_bonfire = plan.bonfire
-    if not is_dead(setup):
-        title.allow_player_death = title.allow_deaths = True
-        title.allow_moves = title.allow_attacks = title.allow_hits = True
+    if title.is_ingame:
+        title.last_bonfire = plan.bonfire
+    title.allow_player_death = title.allow_deaths = True
+    title.allow_moves = title.allow_attacks = title.allow_hits = True
 
-        def dies() -> bool:
-            if is_dead(setup):
-                return True
+    def is_gone() -> bool:
+        if not title.is_ingame or title.player_animation == setup.names.rising:
+            return True
+        if title.player_hp > 0:
             title.die()
-            return is_dead(setup)
+        return False
 
-        waits.until(dies, "the player does not die when his health is 0", limit_s=10.0, every_s=0.1, unreadable=True)
+    with suppress(ReadFailed):  # it loads already
+        waits.until(is_gone, "the player does not die", limit_s=30.0, every_s=0.02)
 
     def stands() -> bool:
         if not title.is_ingame:
@@ -215,7 +228,7 @@ def fog_gate(setup: Setup, start: Start, waits: Waits) -> None:
         there = distance(body.pose, plan.behind_fog_m) <= plan.near.behind_fog_m
         return there and body.animation == setup.names.idle
 
-    for _ in range(FOG_TRIES):
+    for _ in range(1 if setup.at_fog_wall else FOG_TRIES):  # he may have been inside before, then nothing leads in
         tap(setup, "interact", waits)
         begun = waits.comes_true(lambda: setup.body().animation != setup.names.idle, limit_s=KEY_EFFECT_S)
         if begun and waits.comes_true(passed, limit_s=10.0, unreadable=True):
@@ -340,6 +353,8 @@ def _placed(setup: Setup, player: Pose, boss: Pose, waits: Waits) -> bool:
         calm = sight.player_animation == setup.names.idle and plan.is_resting(sight.boss_animation)
         return player_there and boss_there and healthy and calm
 
+    title.player_pose = player
+    setattr(title, f"{plan.boss}_pose", boss)
     title.reset_player_sp()
     if plan.frost:
         title.player_frost_resistance = 1.0

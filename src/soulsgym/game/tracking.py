@@ -106,14 +106,14 @@ class Tracker:
         )
         self.unknown: Counter[str] = Counter()
         self.player, self.boss = Label(self._tick_s), Label(self._tick_s)
-        self.phase = 1
+        self.phase, self._game_s = 1, 0.0
         self._hp: tuple[int, int] = (plan.player_hp, plan.boss_hp)
         self._boss_attack = self._player_attack = self._hurt_by = self._hurt_with = ""
 
     def begin(self, sight: Sight, *, phase: int, player_hp: float = math.nan, boss_hp: float = math.nan) -> None:
         """A fight begins with what is seen now; health that is not given is full, or the game's own in a real fight."""
         plan, g = self._plan, self._record
-        self.phase = phase
+        self.phase, self._game_s = phase, 0.0
         self.player = Label(self._tick_s, sight.player_animation)
         self.boss = Label(self._tick_s, sight.boss_animation)
         self._forget_blows(sight.player_hp, sight.boss_hp)
@@ -166,7 +166,8 @@ class Tracker:
         g["taken_total"] += taken
         g["dealt_total"] += dealt
         g["step"] += 1
-        g["time_s"] += game_s
+        self._game_s += game_s
+        g["time_s"] = self._game_s
         g["outcome"] = self._outcome(sight)
         if g["outcome"] == Outcome.DIED:
             g["killed_by"] = g["hit_by"]

@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from soulsgym.errors import GameGone, ReadFailed, StageFailed
+from soulsgym.errors import GameGone, GameHung, ReadFailed, StageFailed
 
 SPIN_S = 0.0002
 """The last stretch of a precise sleep, in which the clock is watched: systems wake up late."""
+NO_PULSE_S = 5.0
+"""A program that does nothing at all for this long hangs; loading, it does much."""
 
 
 class TimeSource(Protocol):
@@ -49,11 +51,22 @@ def sleep_until(source: TimeSource, moment: float) -> None:
 
 
 class Waits:
-    """All waits of one stage: each has a limit of its own, and the stage has one for all together."""
+    """All waits of one stage: each has a limit of its own, and the stage has one for all together.
 
-    def __init__(self, stage: str, limit_s: float, source: TimeSource, is_running: Callable[[], bool]) -> None:
-        self._stage, self._time, self._is_running = stage, source, is_running
+    `pulse` is a number that changes as long as the game does anything, by which a game that hangs is told early.
+    """
+
+    def __init__(
+        self,
+        stage: str,
+        limit_s: float,
+        source: TimeSource,
+        is_running: Callable[[], bool],
+        pulse: Callable[[], int] | None = None,
+    ) -> None:
+        self._stage, self._time, self._is_running, self._pulse = stage, source, is_running, pulse
         self._end = source.now() + limit_s
+        self._last_pulse, self._pulse_at = -1, source.now()
 
     def left_s(self) -> float:
         """How much of the stage's time is left."""
@@ -101,7 +114,17 @@ class Waits:
                 if not self._is_running():
                     raise GameGone("the game has ended; start it again")
                 return False
+            self._feel_pulse()
             self._time.sleep(every_s)
+
+    def _feel_pulse(self) -> None:
+        if self._pulse is None:
+            return
+        now, pulse = self._time.now(), self._pulse()
+        if pulse != self._last_pulse:
+            self._last_pulse, self._pulse_at = pulse, now
+        elif now - self._pulse_at > NO_PULSE_S:
+            raise GameHung(f"the game has done nothing for {NO_PULSE_S:g} s; end it and start it again")
 
     def failed(self, reason: str) -> StageFailed:
         """The error of this stage."""

@@ -15,13 +15,13 @@ from soulsai.cli.main import app
 from soulsai.cli.playing import Board, WatchedLink
 from soulsai.config import config_to_toml, load_preset, with_settings
 from soulsai.errors import ConfigError, TransportError
-from soulsgym.errors import GameNotFound, MisuseError
 from soulsai.learning.wiring import environment_version
 from soulsai.transport.links import Parcel, Progress
 from soulsai.transport.redis.books import Sent
 from soulsai.transport.redis.connection import Refused
 from soulsai.transport.versions import version_of
 from soulsai.transport.welcome import Welcome, pack_welcome
+from soulsgym.errors import GameNotFound, MisuseError
 
 PACKAGE = version("soulsgym")
 CONFIG = load_preset("cartpole-dqn")

@@ -194,6 +194,27 @@ def test_a_crash_cuts_the_fight_off(make):
     assert info["won"] is False
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the command is one of Linux")
+def test_a_crashed_game_is_started_again(make, standin_exe):
+    env, standin = make(IUDEX, launch=["wine", str(standin_exe), "--start", "title"])
+    env.reset()
+    standin.mail(crash=1)
+    truncated = False
+    while not truncated:
+        _, _, _, truncated, _ = env.step(NOTHING)
+    _, info = env.reset()
+    another = env.unwrapped.game.memory.process.pid
+    try:
+        assert another != standin.pid
+        assert info["restarts"] == 1
+        assert info["player_hp"] == 454.0
+        _, _, terminated, truncated, info = env.step(NOTHING)
+        assert (terminated, truncated, info["ticks"]) == (False, False, 6)
+    finally:
+        env.close()
+        os.kill(another, signal.SIGKILL)
+
+
 def test_two_environments_at_once(make):
     one, first = make(IUDEX)
     other, second = make(IUDEX, room=1)
@@ -269,3 +290,6 @@ def test_kill_9_of_the_controller_leaves_the_game_at_speed_1(start_standin):
     assert not any(standin.look().held[source][W] for source in range(4))
     env.close()
     assert speed_of(standin) == pytest.approx(1.0, rel=0.15)
+    # Nor does it take for the game's own what the one before has left behind.
+    assert standin.fields.get("LockOnBonusRange") == 0.0
+    assert [standin.fields.get(flag) for flag in ("AllNoDeath", "AllNoHit", "AllNoMove", "PlayerNoDeath")] == [0] * 4

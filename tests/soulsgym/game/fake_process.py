@@ -206,7 +206,9 @@ class LaidOut:
             process.map(address, 0x20)
         self.links: dict[tuple[int, tuple[int, ...]], int] = {}
         """Where each pointer lies, by the address of its base and the offsets before it."""
-        self.addresses = {name: self._lay(field.base, field.offsets, field.size) for name, field in table.fields.items()}
+        self.addresses = {
+            name: self._lay(field.base, field.offsets, field.size) for name, field in table.fields.items()
+        }
 
     def _code(self, start: int) -> bytes:
         code = bytearray(b"\xcc" * 16)

@@ -127,15 +127,15 @@ def test_values_are_packed_and_unpacked(name, data, value):
 
 @pytest.mark.parametrize("name", ["", "int", "text", "text7", "text0", "f32x", "f32x0", "bytes5000", "u8x2", "f32x03"])
 def test_what_is_no_type_is_refused(name):
-    with pytest.raises(ValueError, match="type|even number"):
+    with pytest.raises(ValueError, match=r"type|even number"):
         ValueType.parse(name)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("u8", 256), ("u8", -1), ("i32", 1 << 31), ("u32", -1), ("i32", "1"), ("i32", 1.5), ("f32x3", (1.0, 2.0)), ("f32", "x"),
-        ("bytes3", b"ab"), ("text4", "abc"), ("text4", 3), ("f32", 1e39),
+        ("u8", 256), ("u8", -1), ("i32", 1 << 31), ("u32", -1), ("i32", "1"), ("i32", 1.5), ("f32x3", (1.0, 2.0)),
+        ("f32", "x"), ("bytes3", b"ab"), ("text4", "abc"), ("text4", 3), ("f32", 1e39),
     ],
 )  # fmt: skip
 def test_a_value_that_does_not_fit_is_named(name, value):
@@ -158,14 +158,17 @@ def test_our_tables_are_whole(title):
     assert load_addresses(title) is table
 
 
+SOULSGYM_FIELDS = """PlayerHP PlayerMaxHP PlayerSP PlayerMaxSP PlayerA PlayerX PlayerAnimation PlayerAnimationTime
+    PlayerAnimationMaxTime PlayerStats PlayerFrostResistance PlayerFrostResistanceMax PlayerFrostEffect CamQx
+    LoSLockOnTime LockOnBonusRange noGravity LockOn LastBonfire Time WindowScreenWidth WindowScreenHeight ScreenMode
+    UntendedGravesFlag IudexHP IudexMaxHP IudexAnimation IudexAnimationTime IudexAnimationMaxTime IudexAttackID
+    IudexPoseX IudexPoseA IudexAttacks IudexFlags FirelinkShrineGates VordtHP VordtMaxHP VordtPoseA VordtPoseX
+    VordtAnimation VordtAttackID VordtFlags VordtAttacks"""
+
+
 def test_dark_souls_has_every_field_that_soulsgym_has_and_the_derived_ones():
     fields = load_addresses("darksouls3").fields
-    soulsgym = """PlayerHP PlayerMaxHP PlayerSP PlayerMaxSP PlayerA PlayerX PlayerAnimation PlayerAnimationTime
-        PlayerAnimationMaxTime PlayerStats PlayerFrostResistance PlayerFrostResistanceMax PlayerFrostEffect CamQx
-        LoSLockOnTime LockOnBonusRange noGravity LockOn LastBonfire Time WindowScreenWidth WindowScreenHeight ScreenMode
-        UntendedGravesFlag IudexHP IudexMaxHP IudexAnimation IudexAnimationTime IudexAnimationMaxTime IudexAttackID
-        IudexPoseX IudexPoseA IudexAttacks IudexFlags FirelinkShrineGates VordtHP VordtMaxHP VordtPoseA VordtPoseX
-        VordtAnimation VordtAttackID VordtFlags VordtAttacks""".split()
+    soulsgym = SOULSGYM_FIELDS.split()
     assert len(soulsgym) == 43
     assert set(soulsgym) <= set(fields)
     assert fields["VordtAnimationTime"].offsets == (0x0, 0x4C8, 0x0, 0x1F90, 0x10, 0x24)
@@ -175,7 +178,11 @@ def test_dark_souls_has_every_field_that_soulsgym_has_and_the_derived_ones():
 
 def test_what_is_doubtful_says_so():
     fields = load_addresses("darksouls3").fields
-    assert {name for name, it in fields.items() if it.source == "guess"} == {"IudexMaxHP", "IudexAttacks", "VordtAttacks"}
+    assert {name for name, it in fields.items() if it.source == "guess"} == {
+        "IudexMaxHP",
+        "IudexAttacks",
+        "VordtAttacks",
+    }
     assert load_addresses("eldenring").fields["PlayerGravity"].source == "guess"
 
 

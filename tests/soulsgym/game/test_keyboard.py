@@ -251,6 +251,21 @@ def test_interrupted_connection_is_replaced(client, linux_keys):
     assert client.keys() == ["w+", "w-"]
 
 
+def test_interruption_in_the_middle_of_a_press_is_noticed_by_the_next(client, linux_keys, monkeypatch):
+    old = linux_keys._screen
+
+    def interrupted():
+        old.display.display.send_recv_lock.acquire()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(old.display, "sync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        linux_keys.send([("W", True)])
+    linux_keys.send([("W", False), ("A", True), ("A", False)])
+    assert linux_keys._screen is not old
+    assert client.keys()[-2:] == ["a+", "a-"]
+
+
 def test_signal_handler_can_send_while_its_thread_is_inside(client, linux_keys, monkeypatch):
     from soulsgym.game.linux import keys as module
 

@@ -69,7 +69,9 @@ def test_chunks_find_what_one_pass_over_everything_finds():
             for pattern in patterns
         }
         chunk = rng.randint(1, 12)
-        assert scan(patterns, lambda at, size, of=data: of[at : at + size], [(0, len(data))], chunk_bytes=chunk) == by_hand
+        assert (
+            scan(patterns, lambda at, size, of=data: of[at : at + size], [(0, len(data))], chunk_bytes=chunk) == by_hand
+        )
 
 
 def test_ranges_are_apart_even_if_one_begins_where_another_ends():

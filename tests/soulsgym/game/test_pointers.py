@@ -138,7 +138,7 @@ def test_names_that_are_not_there_are_named(pointers):
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])
 def test_a_null_pointer_on_the_way_means_not_in_game(souls, pointers, depth):
     mend = souls.cut("PlayerHP", depth)
-    with pytest.raises(ReadFailed, match="PlayerHP.*not in game"):
+    with pytest.raises(ReadFailed, match=r"PlayerHP.*not in game"):
         pointers.integer("PlayerHP")
     mend()
     assert pointers.integer("PlayerHP") == 454
@@ -155,7 +155,7 @@ def test_a_pointer_that_becomes_null_later_is_seen_too(souls, pointers, depth):
 @pytest.mark.parametrize("garbage", [1, 0xFFFF, 0x8000_0000_0000, (1 << 64) - 1])
 def test_a_pointer_to_where_no_program_has_memory_means_not_in_game(souls, pointers, garbage):
     souls.process.pointer(souls.link("PlayerHP", 2), garbage)
-    with pytest.raises(ReadFailed, match="not in game"):
+    with pytest.raises(ReadFailed, match=f"ends in {garbage:#x}: not in game"):
         pointers.integer("PlayerHP")
 
 
@@ -266,6 +266,14 @@ def test_links_are_shared(souls, pointers):
     souls.process.before_span = lambda number, span: spans.append(span)
     look.read()
     assert len([size for _, size in spans if size == 8]) == 4
+
+
+def test_bases_at_one_address_and_pointers_to_one_object_are_no_trouble(souls, pointers):
+    assert souls.bases["Iudex"] == souls.bases["Vordt"]
+    assert pointers.values("IudexHP", "VordtHP") == {"IudexHP": 1037, "VordtHP": 1328}
+    iudex = souls.process.get(souls.link("IudexHP", 2), 8)
+    souls.process.put(souls.link("VordtHP", 2), iudex)
+    assert pointers.values("IudexHP", "VordtHP") == {"IudexHP": 1037, "VordtHP": 1037}
 
 
 def tick_at(souls, number, times):

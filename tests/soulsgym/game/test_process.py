@@ -227,7 +227,7 @@ def test_two_threads_with_their_own_reads_do_not_disturb_each_other(child):
 @on_linux
 def test_modules_are_the_files_that_are_mapped(child):
     modules = LinuxProcess(child.pid).modules()
-    libc = next(name for name in modules if name.startswith("libc.so") or name.startswith("libc-"))
+    libc = next(name for name in modules if name.startswith(("libc.so", "libc-")))
     assert LinuxProcess(child.pid).read_many([(modules[libc], 4)]) == b"\x7fELF"
 
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from fake_desktop import FakeWindows
 from x_display import Client, wait_until, x_server
 
 from soulsgym.errors import FocusLost, GameError, GameNotFound
@@ -135,6 +136,26 @@ def test_pointer_focus_is_no_focus(window, game):
     assert not window.has_focus()
     window.activate()
     assert window.has_focus()
+
+
+def test_window_behind_another_one_of_wine_has_no_focus(found, make_client):
+    game = make_client(pid=PID, program="darksoulsiii.exe")
+    window = open_window(found, TITLE, 1.0)
+    window.activate()
+    make_client("a terminal")
+    assert window.has_focus()
+    box = make_client("A message", program="darksoulsiii.exe", size=(100, 50))
+    assert game.display.get_input_focus().focus.id == game.window.id
+    assert not window.has_focus()
+    window.activate()
+    assert window.has_focus()
+    box.window.configure(stack_mode=0)
+    box.display.sync()
+    assert not window.has_focus()
+    box.window.unmap()
+    box.display.sync()
+    assert window.has_focus()
+    window.close()
 
 
 def test_wine_is_told_to_take_the_focus(window, game):
@@ -306,3 +327,115 @@ def test_display_that_ends_is_named_and_quiet(capfd):
     window.close()
     del client
     assert capfd.readouterr() == ("", "")
+
+
+# In Windows
+
+
+@pytest.fixture
+def windows():
+    return FakeWindows()
+
+
+def opened(windows, limit_s=0.0):
+    from soulsgym.game.windows.window import open_windows_window
+
+    return open_windows_window(7, TITLE, limit_s, windows)
+
+
+def test_windows_window_is_found_by_process_and_title(windows):
+    windows.add(1, pid=8)
+    windows.add(2, name="splash", size=(900, 900))
+    windows.add(3, size=(80, 45))
+    windows.add(4, size=(90, 45), visible=False)
+    assert opened(windows).client_size() == (80, 45)
+
+
+def test_windows_window_that_is_not_there_is_named(windows):
+    windows.add(1, pid=8)
+    with pytest.raises(GameNotFound, match="no window 'DARK SOULS III' of process 7"):
+        opened(windows)
+
+
+def test_windows_window_in_front_is_left_alone(windows):
+    windows.add(1)
+    windows.front = 1
+    opened(windows).activate()
+    assert windows.asked == 0
+
+
+def test_windows_window_comes_to_the_front_at_the_first_asking(windows):
+    windows.add(1)
+    opened(windows).activate()
+    assert (windows.front, windows.asked, windows.attached, windows.alts) == (1, 1, [], 0)
+
+
+def test_windows_window_is_asked_for_in_stronger_ways_only_when_needed(windows):
+    windows.add(1)
+    windows.add(2, pid=8, name="a browser")
+    windows.front = 2
+    windows.obeys = lambda windows: windows.asked >= 2
+    opened(windows).activate()
+    assert windows.attached == [(5, 1002, 1), (5, 1002, 0)]
+    assert windows.alts == 0
+    windows.front, windows.asked = 2, 0
+    windows.obeys = lambda windows: windows.alts > 0
+    opened(windows).activate()
+    assert (windows.front, windows.alts) == (1, 1)
+
+
+def test_windows_window_that_does_not_come_names_who_is_in_front(windows):
+    windows.add(1)
+    windows.add(2, pid=8, name="a browser")
+    windows.front = 2
+    windows.obeys = lambda windows: False
+    with pytest.raises(FocusLost, match=r"did not come to the front within 0\.1 s: the window 'a browser' is there"):
+        opened(windows).activate(0.1)
+
+
+def test_minimised_windows_window_is_restored_for_focus_and_named_for_pictures(windows):
+    windows.add(1, minimised=True)
+    window = opened(windows)
+    with pytest.raises(GameError, match="minimised"):
+        window.grab()
+    window.activate()
+    assert windows.shown == [9]
+
+
+def test_windows_window_is_seen_in_rgb_and_real_pixels(windows):
+    windows.add(1, size=(4, 3), at=(100, 50))
+    image = opened(windows).grab()
+    assert image.shape == (3, 4, 3)
+    assert image[0, 0].tolist() == [7, 50, 100]
+    assert image[2, 3].tolist() == [7, 52, 103]
+    assert windows.dpi.count("on") == windows.dpi.count("off") > 0
+
+
+def test_windows_picture_follows_the_size(windows):
+    windows.add(1, size=(4, 3))
+    window = opened(windows)
+    window.grab()
+    windows.windows[1].size = (6, 2)
+    assert window.grab().shape == (2, 6, 3)
+
+
+@pytest.mark.parametrize("at", [(-1, 0), (0, -1), (1917, 0), (0, 1078)])
+def test_windows_window_partly_outside_of_the_screen_is_named(windows, at):
+    windows.add(1, size=(4, 3), at=at)
+    with pytest.raises(GameError, match="partly outside"):
+        opened(windows).grab()
+
+
+def test_windows_window_on_a_monitor_to_the_left_is_seen(windows):
+    windows.screen = (-200, 0, 2120, 1080)
+    windows.add(1, size=(4, 3), at=(-200, 0))
+    assert opened(windows).grab()[0, 0].tolist() == [7, 0, 56]
+
+
+def test_windows_window_that_is_gone_is_named(windows):
+    windows.add(1)
+    window = opened(windows)
+    del windows.windows[1]
+    for call in (window.has_focus, window.client_size, window.grab, window.activate):
+        with pytest.raises(GameNotFound, match="is gone"):
+            call()

@@ -35,7 +35,7 @@ def x_server(*options: str, size: str = "1024x768x24") -> Iterator[str]:
 class Client:
     """A program with one window on a display; `keys()` are the presses it got."""
 
-    def __init__(self, display: str, title: str, *, pid: int | None = None, size=(320, 200), at=(40, 30), inside=None):
+    def __init__(self, display, title, *, pid=None, size=(320, 200), at=(40, 30), inside=None, program=None):
         from Xlib import X, Xatom
         from Xlib.display import Display
 
@@ -48,6 +48,8 @@ class Client:
         self.window.set_wm_name(title)
         name = self.display.intern_atom("_NET_WM_NAME")
         self.window.change_property(name, self.display.intern_atom("UTF8_STRING"), 8, title.encode())
+        if program is not None:
+            self.window.set_wm_class(program, program)
         if pid is not None:
             self.window.change_property(self.display.intern_atom("_NET_WM_PID"), Xatom.CARDINAL, 32, [pid])
         self.window.map()

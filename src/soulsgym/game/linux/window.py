@@ -142,6 +142,9 @@ class LinuxWindow:
         return self._ask(self._is_focused)
 
     def _is_focused(self) -> bool:
+        return self._gets_keys() and not self._is_behind()
+
+    def _gets_keys(self) -> bool:
         window = self._screen.display.get_input_focus().focus
         for _ in range(DEEPEST):
             # Numbers stand for "nobody" and "where the pointer is"; the latter changes when somebody moves the mouse.
@@ -151,6 +154,28 @@ class LinuxWindow:
                 return True
             window = window.query_tree().parent
         return False
+
+    def _is_behind(self) -> bool:
+        """Has Wine another window in front? Without a window manager the display's focus does not follow Wine's."""
+        parent = self._window.query_tree().parent
+        if parent.id == self._screen.root.id and self._is_managed():
+            return False
+        siblings = parent.query_tree().children
+        place = next((at for at, window in enumerate(siblings) if window.id == self._window.id), len(siblings))
+        return any(self._is_rival(window) for window in siblings[place + 1 :])
+
+    def _is_rival(self, window: Any) -> bool:
+        from Xlib import X
+        from Xlib.error import XError
+
+        try:
+            about = window.get_attributes()
+            if about.map_state != X.IsViewable or about.override_redirect or about.win_class != X.InputOutput:
+                return False
+            classes = window.get_wm_class() or ("",)
+            return classes[-1].lower().endswith(".exe") or classes == self._window.get_wm_class()
+        except XError:
+            return False
 
     def activate(self, limit_s: float = 2.0) -> None:
         """Give the window the focus, by the window manager if there is one; FocusLost if it does not get it."""
@@ -183,6 +208,7 @@ class LinuxWindow:
             root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
         else:
             if self._focused.get_attributes().map_state == X.IsViewable:
+                self._window.configure(stack_mode=X.Above)
                 self._focused.set_input_focus(X.RevertToParent, X.CurrentTime)
             # The display's focus alone leaves Wine's own idea of the foreground as it was.
             protocols, take = display.intern_atom("WM_PROTOCOLS"), display.intern_atom("WM_TAKE_FOCUS")
@@ -207,6 +233,8 @@ class LinuxWindow:
             return False
 
     def _holder(self) -> str:
+        if self._gets_keys():
+            return "another window of Wine"
         window = self._screen.display.get_input_focus().focus
         if not hasattr(window, "id"):
             return "the window below the mouse pointer" if window else "no window"

@@ -33,11 +33,6 @@ class Property(Generic[T]):
         self._get, self._put, self._why_not = get, put, why_not
         self.__doc__ = doc
 
-    @property
-    def writable(self) -> bool:
-        """Can it be set?"""
-        return self._put is not None
-
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 

@@ -265,6 +265,13 @@ class Title(ABC):
         """What must be put back when we let go of the game."""
         return Remembered(self.pointers.values(*self.kept))
 
+    def untouched(self) -> Remembered:
+        """The same as it is in a game that nobody has touched."""
+        fields = (self.pointers.table.field(name) for name in self.kept)
+        normal = {one.name: one.normal for one in fields if one.normal is not None}
+        return Remembered({name: value if self.pointers.table.field(name).type.kind == "f32" else int(value)
+                           for name, value in normal.items()})  # fmt: skip
+
     def put_back(self, saved: Remembered) -> None:
         """Put it back; one value that cannot be written does not keep the others from it."""
         failed: ReadFailed | None = None

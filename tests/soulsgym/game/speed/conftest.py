@@ -45,6 +45,9 @@ class Seen(NamedTuple):
     call_ps: int
     hang: int
     nap_ns: int
+    control: int
+    token: int
+    changes: int
 
 
 class Probe:
@@ -120,7 +123,7 @@ def speed_bin(wine: Any) -> Path:
 def probe_exe(wine: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The probe, compiled."""
     target = tmp_path_factory.mktemp("probe") / "probe.exe"
-    flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"]
+    flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{SPEED_BIN.parent}"]
     libraries = ["-ldinput8", "-lwinmm", "-lntdll"]
     done = subprocess.run(
         [COMPILER, *flags, str(HERE / "probe.c"), "-o", str(target), *libraries], capture_output=True, text=True

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "control.h"
+
 #define HAMMERS 4
 #define NAP_MS 50
 #define CALLS 200000
@@ -27,6 +29,8 @@ __declspec(dllexport) volatile struct {
     int64_t call_ps;      /* of QueryPerformanceCounter */
     int64_t hang;         /* set to 1 by the test: nothing asks a clock or sleeps any more until it is 0 again */
     int64_t nap_ns;       /* how long one Sleep(1) of the main loop took in real time, at last */
+    int64_t control, token; /* set by the test: change the speed all the time through this block, as this owner */
+    int64_t changes;
 } probe;
 
 static volatile int64_t latest[4];
@@ -98,6 +102,27 @@ static void wait_while_hanging(void)
         WaitForSingleObject(GetCurrentProcess(), 20);
 }
 
+/* Far more changes of speed than another process could ask for. */
+static DWORD WINAPI change(void *unused)
+{
+    static const double speeds[] = { 10.0, 0.0, 3.0, 0.1, 1.0 };
+    (void)unused;
+    while (!probe.control)
+        Sleep(1);
+    volatile struct souls_control *control = (void *)probe.control;
+    for (struct souls_command command = { .token = (uint64_t)probe.token, .sequence = 1000000 };;) {
+        command.sequence++;
+        command.speed = speeds[command.sequence % 5];
+        command.advance = control->advanced + (command.speed == 0.0 ? 10 : 0);
+        command.check = souls_check(&command);
+        control->command = command;
+        while (control->acknowledged != command.sequence)
+            SwitchToThread();
+        probe.changes++;
+    }
+    return 0;
+}
+
 static DWORD WINAPI nap(void *extended)
 {
     for (;; wait_while_hanging())
@@ -138,6 +163,7 @@ int main(int count, char **arguments)
     probe.direct_input = DirectInput8Create(GetModuleHandleW(NULL), DIRECTINPUT_VERSION, &IID_IDirectInput8W, &input, NULL);
     for (int i = 0; i < hammers; i++)
         CreateThread(NULL, 0, hammer, NULL, 0, NULL);
+    CreateThread(NULL, 0, change, NULL, 0, NULL);
     CreateThread(NULL, 0, nap, NULL, 0, NULL);
     CreateThread(NULL, 0, nap, (void *)1, 0, NULL);
     double owed = 0.0;

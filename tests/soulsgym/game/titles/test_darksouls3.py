@@ -11,7 +11,6 @@ from soulsgym.errors import GameGone, MisuseError, ReadFailed, SpeedControlError
 from soulsgym.game.addresses import load_addresses
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.titles import TITLES, DarkSoulsIII
-from soulsgym.game.titles.properties import Property
 
 SWITCHES = {
     "allow_player_death": "PlayerNoDeath",
@@ -34,15 +33,18 @@ def test_the_title_is_known_by_its_names():
     assert (DarkSoulsIII.game_id, DarkSoulsIII.process_name) == ("DarkSoulsIII", "DarkSoulsIII.exe")
 
 
+SOULSGYM_NAMES = """img img_resolution window_resolution screen_mode player_hp player_sp player_max_hp player_max_sp
+    reset_player_hp reset_player_sp player_pose player_animation player_animation_time player_animation_max_time
+    allow_player_death player_stats player_frost_resistance player_frost_effect iudex_flags vordt_flags iudex_hp
+    vordt_hp iudex_max_hp vordt_max_hp reset_boss_hp iudex_pose vordt_pose iudex_phase vordt_phase iudex_animation
+    vordt_animation iudex_animation_time iudex_animation_max_time vordt_animation_time vordt_animation_max_time
+    iudex_attacks vordt_attacks camera_pose last_bonfire allow_attacks allow_hits allow_moves allow_deaths
+    allow_weapon_durability_dmg lock_on lock_on_bonus_range los_lock_on_deactivate_time time timed sleep game_speed
+    pause resume gravity is_ingame reload clear_cache look glance remember put_back die"""
+
+
 def test_every_property_of_soulsgym_is_there():
-    names = """img img_resolution window_resolution screen_mode player_hp player_sp player_max_hp player_max_sp
-        reset_player_hp reset_player_sp player_pose player_animation player_animation_time player_animation_max_time
-        allow_player_death player_stats player_frost_resistance player_frost_effect iudex_flags vordt_flags iudex_hp
-        vordt_hp iudex_max_hp vordt_max_hp reset_boss_hp iudex_pose vordt_pose iudex_phase vordt_phase iudex_animation
-        vordt_animation iudex_animation_time iudex_animation_max_time vordt_animation_time vordt_animation_max_time
-        iudex_attacks vordt_attacks camera_pose last_bonfire allow_attacks allow_hits allow_moves allow_deaths
-        allow_weapon_durability_dmg lock_on lock_on_bonus_range los_lock_on_deactivate_time time timed sleep game_speed
-        pause resume gravity is_ingame reload clear_cache look glance remember put_back die""".split()
+    names = SOULSGYM_NAMES.split()
     assert [name for name in names if not hasattr(DarkSoulsIII, name)] == []
     assert all(getattr(DarkSoulsIII, name).__doc__ for name in names)
 
@@ -54,11 +56,13 @@ def test_every_property_of_soulsgym_is_there():
     ("name", "value", "kind"),
     [
         ("player_hp", 454, int), ("player_max_hp", 454, int), ("player_sp", 95, int), ("player_max_sp", 95, int),
-        ("player_animation", "Idle", str), ("player_animation_time", 0.25, float), ("player_animation_max_time", 2.5, float),
+        ("player_animation", "Idle", str), ("player_animation_time", 0.25, float),
+        ("player_animation_max_time", 2.5, float),
         ("player_frost_resistance", 0.5, float), ("player_frost_effect", 0.5, float), ("gravity", True, bool),
         ("lock_on", True, bool), ("lock_on_bonus_range", 0.0, float), ("los_lock_on_deactivate_time", 2.0, float),
         ("screen_mode", "window", str), ("iudex_hp", 1037, int), ("iudex_max_hp", 1037, int),
-        ("iudex_animation", "Attack3001", str), ("iudex_animation_time", 0.5, float), ("iudex_animation_max_time", 1.5, float),
+        ("iudex_animation", "Attack3001", str), ("iudex_animation_time", 0.5, float),
+        ("iudex_animation_max_time", 1.5, float),
         ("iudex_attacks", True, bool), ("vordt_hp", 1328, int), ("vordt_max_hp", 1328, int),
         ("vordt_animation", "IdleBattle", str), ("vordt_animation_time", 0.75, float),
         ("vordt_animation_max_time", 4.0, float), ("vordt_attacks", True, bool), ("last_bonfire", "Iudex Gundyr", str),
@@ -76,7 +80,8 @@ def test_a_value_is_read_with_its_type(game, name, value, kind):
     [
         ("player_hp", 12, "PlayerHP", 12), ("player_hp", 0, "PlayerHP", 0), ("player_sp", -20, "PlayerSP", -20),
         ("iudex_hp", 3, "IudexHP", 3), ("vordt_hp", np.int64(4), "VordtHP", 4),
-        ("lock_on_bonus_range", 30.0, "LockOnBonusRange", 30.0), ("los_lock_on_deactivate_time", 100, "LoSLockOnTime", 100.0),
+        ("lock_on_bonus_range", 30.0, "LockOnBonusRange", 30.0),
+        ("los_lock_on_deactivate_time", 100, "LoSLockOnTime", 100.0),
         ("screen_mode", "fullscreen", "ScreenMode", 1), ("time", 3_000_000_000, "Time", 3_000_000_000),
         ("player_frost_resistance", 0.25, "PlayerFrostResistance", 35),
     ],
@@ -89,8 +94,8 @@ def test_a_value_is_written_and_seen_again(game, souls, name, value, field, stor
 
 @pytest.mark.parametrize(
     "name",
-    ["player_max_hp", "player_max_sp", "player_animation", "player_frost_effect", "lock_on", "iudex_phase", "vordt_phase",
-     "player_animation_time", "iudex_max_hp", "vordt_animation_time"],
+    ["player_max_hp", "player_max_sp", "player_animation", "player_frost_effect", "lock_on", "iudex_phase",
+     "vordt_phase", "player_animation_time", "iudex_max_hp", "vordt_animation_time"],
 )  # fmt: skip
 def test_what_cannot_be_set_says_so_and_why(game, souls, name):
     with pytest.raises(MisuseError, match=f"{name} cannot be set: "):
@@ -178,7 +183,7 @@ def test_attributes_are_written_and_seen_again(game, souls):
 
 @pytest.mark.parametrize("values", [(9,), (9, 12, 10, 11, 15, 13, 12, 9, 9, 100), (0, 12, 10, 11, 15, 13, 12, 9, 9, 7)])
 def test_attributes_that_the_game_does_not_allow_are_named(game, souls, values):
-    with pytest.raises(MisuseError, match="Luck|Soul Level"):
+    with pytest.raises(MisuseError, match=r"Luck|Soul Level"):
         game.player_stats = values
     assert souls.process.writes == []
 
@@ -198,7 +203,9 @@ def test_poses_have_height_as_their_third_number(game):
     assert same(game.camera_pose, 133.0, 571.0, -66.0, 0.0, 1.0, -0.25)
 
 
-@pytest.mark.parametrize(("stored", "read"), [(3.5, 3.5 - math.tau), (-4.0, math.tau - 4.0), (9 * math.pi, math.pi), (0.0, 0.0)])
+@pytest.mark.parametrize(
+    ("stored", "read"), [(3.5, 3.5 - math.tau), (-4.0, math.tau - 4.0), (9 * math.pi, math.pi), (0.0, 0.0)]
+)
 def test_headings_are_wrapped_when_read(game, souls, stored, read):
     souls.set(PlayerA=stored)
     assert abs(math.remainder(game.player_pose[3] - read, math.tau)) < 1e-5
@@ -573,7 +580,14 @@ def test_without_a_window_there_is_no_picture(game):
         _ = game.img
 
 
-def test_properties_can_be_asked_whether_they_can_be_set():
-    assert isinstance(DarkSoulsIII.player_hp, Property)
-    assert DarkSoulsIII.player_hp.writable
-    assert not DarkSoulsIII.player_max_hp.writable
+def test_an_untouched_game_forbids_nothing(souls):
+    game = DarkSoulsIII(ProcessMemory(souls.process))
+    game.allow_deaths = game.allow_hits = game.gravity = False
+    game.lock_on_bonus_range = 45.0
+    game.put_back(game.untouched())
+    assert game.allow_deaths
+    assert game.allow_hits
+    assert game.gravity
+    assert game.lock_on_bonus_range == 0.0
+    assert game.los_lock_on_deactivate_time == 2.0
+    assert set(game.untouched().values) == set(DarkSoulsIII.kept)

@@ -16,11 +16,14 @@ def test_the_title_is_known_by_its_names():
     assert (EldenRing.game_id, EldenRing.process_name) == ("EldenRing", "eldenring.exe")
 
 
+SOULSGYM_NAMES = """img img_resolution player_hp player_sp player_mp player_max_hp player_max_sp player_max_mp
+    reset_player_hp reset_player_sp reset_player_mp player_pose player_animation allow_player_death player_stats
+    camera_pose last_bonfire lock_on gravity allow_weapon_durability_dmg is_ingame time timed sleep game_speed
+    reload pause resume clear_cache"""
+
+
 def test_every_property_of_soulsgym_is_there():
-    names = """img img_resolution player_hp player_sp player_mp player_max_hp player_max_sp player_max_mp
-        reset_player_hp reset_player_sp reset_player_mp player_pose player_animation allow_player_death player_stats
-        camera_pose last_bonfire lock_on gravity allow_weapon_durability_dmg is_ingame time timed sleep game_speed
-        reload pause resume clear_cache""".split()
+    names = SOULSGYM_NAMES.split()
     assert [name for name in names if not hasattr(EldenRing, name)] == []
 
 

@@ -1,6 +1,7 @@
 """Dark Souls III's interface on a real Windows program under Wine that has the game's memory."""
 
 import math
+import sys
 import time
 
 import numpy as np
@@ -8,10 +9,12 @@ import pytest
 import standin_kit
 
 from soulsgym.errors import GameVersionError, ReadFailed
+from soulsgym.game.keyboard import Keyboard, load_bindings, open_keys
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.process import find_processes, open_process
 from soulsgym.game.titles import DarkSoulsIII
 from soulsgym.game.titles.properties import Property
+from soulsgym.game.window import open_window
 
 pytestmark = pytest.mark.wine
 
@@ -32,6 +35,7 @@ def wait_until(happens, limit_s=20.0):
         time.sleep(0.005)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="only Linux tells the environment of another program")
 def test_a_program_under_wine_is_found_with_its_display_and_prefix(standin):
     (found,) = [one for one in find_processes("DarkSoulsIII.exe") if one.pid == standin.pid]
     assert found.environment["DISPLAY"] == standin.environment["DISPLAY"]
@@ -39,6 +43,8 @@ def test_a_program_under_wine_is_found_with_its_display_and_prefix(standin):
 
 
 def test_every_property_can_be_read_and_is_plausible(game, standin):
+    game.allow_attacks = game.allow_moves = False
+    standin.wait_ticks(120)  # what the boss had begun is over, so that nothing moves between two reads
     for name in dir(DarkSoulsIII):
         if isinstance(getattr(DarkSoulsIII, name), Property) and not name.endswith("_phase"):
             if name.startswith("vordt_"):
@@ -175,7 +181,28 @@ def test_two_games_at_once_never_mix(two_standins):
     assert (first.player_hp, second.player_hp) == (111, 222)
 
 
-def test_another_version_is_refused(start_standin):
-    standin = start_standin(executable=standin_kit.build(wrong_version=True))
+def test_another_version_is_refused(start_standin, tmp_path):
+    standin = start_standin(executable=standin_kit.other_version(tmp_path))
     with pytest.raises(GameVersionError, match=r"1\.15\.2\.0"):
         opened(standin)
+
+
+def test_the_camera_is_turned_by_real_keys(standin):
+    (found,) = [one for one in find_processes("DarkSoulsIII.exe") if one.pid == standin.pid]
+    window, keyboard = open_window(found, "DARK SOULS III"), Keyboard(open_keys(found), load_bindings("darksouls3"))
+    try:
+        window.activate()
+        game = DarkSoulsIII(ProcessMemory(open_process(standin.pid)), keyboard=keyboard, window=window)
+        game.allow_attacks = game.allow_moves = False
+        wait_until(lambda: not game.lock_on)
+        bearing = math.atan2(game.camera_pose[3], game.camera_pose[4]) + 2.0
+        game.camera_pose = (math.sin(bearing), math.cos(bearing), 0.1)
+        seen = game.camera_pose[3:]
+        assert abs(math.remainder(math.atan2(seen[0], seen[1]) - bearing, math.tau)) < 0.1
+        assert abs(seen[2] - 0.1) < 0.1
+        assert keyboard.held == frozenset()
+        assert game.img.shape == (90, 160, 3)
+        assert game.img.max() > 0
+    finally:
+        keyboard.close()
+        window.close()

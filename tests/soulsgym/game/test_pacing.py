@@ -1,0 +1,229 @@
+"""Tests of letting the game run for one step and no further."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from fake_game import FakeTime, fake_game
+
+from soulsgym.errors import GameHung, MisuseError, SpeedControlError
+from soulsgym.game.pacing import SpeedPacer, TickPacer, choose_pacer, ticks_between
+
+
+@pytest.fixture
+def game():
+    return fake_game(screen="arena")
+
+
+def pacer_of(game, kind=TickPacer, **settings):
+    return kind(game.clock, lambda: game.title.glance("iudex"), source=game.source, **settings)
+
+
+def run(pacer, ticks=6, acts=None):
+    seen = []
+    passage = pacer.run(ticks, lambda tick, glance: seen.append((tick, glance.time_ms)), acts or {})
+    return passage, seen
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ticks"),
+    [(0, 0, 0), (0, 16, 1), (0, 17, 1), (100, 133, 2), (100, 108, 0), (100, 200, 6), (5000, 3, 1)],
+)
+def test_ticks_between_two_readings(before, after, ticks):
+    assert ticks_between(before, after) == ticks
+
+
+def test_a_step_is_exactly_six_ticks_each_told_once(game):
+    pacer = pacer_of(game)
+    pacer.begin()
+    for _ in range(50):
+        before = game.world.ticks
+        passage, seen = run(pacer)
+        assert game.world.ticks - before == 6
+        assert (passage.ticks, passage.overshoot_s) == (6, 0.0)
+        assert passage.game_s == pytest.approx(0.1)
+        assert [tick for tick, _ in seen] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("owed", [0.0, 0.2, 0.499, 0.74, 0.999])
+def test_beginning_stops_half_a_tick_before_the_next(game, owed):
+    game.world.owed = owed
+    pacer = pacer_of(game)
+    pacer.begin()
+    assert game.world.speed == 0.0
+    assert 0.25 <= game.world.owed <= 0.75
+
+
+def test_an_act_follows_its_tick(game):
+    pacer = pacer_of(game)
+    pacer.begin()
+    before, at = game.world.ticks, []
+    run(pacer, acts={3: lambda: at.append(game.world.ticks - before), 6: lambda: at.append(game.world.ticks - before)})
+    assert at == [3, 6]
+
+
+def test_a_tick_too_many_shortens_the_rest_of_the_step(game):
+    pacer = pacer_of(game)
+    pacer.begin()
+    game.world.give(2.0)  # two ticks that nobody asked for
+    before = game.world.ticks
+    passage, _ = run(pacer)
+    assert passage.ticks == 6
+    assert game.world.ticks - before == 4
+
+
+def test_ticks_beyond_the_step_are_told_as_overshoot(game):
+    pacer = pacer_of(game)
+    pacer.begin()
+    game.world.give(8.0)
+    passage, _ = run(pacer)
+    assert passage.ticks == 9
+    assert passage.overshoot_s == pytest.approx(3 / 60)
+
+
+def test_a_game_that_makes_no_tick_hangs_and_is_not_waited_for_long(game):
+    pacer = pacer_of(game, limit_s=2.0)
+    pacer.begin()
+    game.world.habits.hung = True
+    slept = game.source.slept
+    with pytest.raises(GameHung, match="no tick for 2 s"):
+        run(pacer)
+    assert game.source.slept - slept < 2.5
+
+
+def test_a_clock_that_was_set_running_is_a_lapse_and_no_misuse(game):
+    pacer = pacer_of(game)
+    pacer.begin()
+
+    def runs(ticks=1):
+        raise MisuseError("the clock runs at speed 1; pause() it before advance()")
+
+    game.clock.advance = runs
+    with pytest.raises(SpeedControlError, match="runs at speed 1"):
+        run(pacer)
+
+
+def test_a_game_that_loads_cannot_be_begun(game):
+    game.world.tick = lambda: None
+    with pytest.raises(GameHung, match="no tick in 4 ticks' time"):
+        pacer_of(game).begin()
+
+
+@pytest.mark.parametrize("game_speed", [1.0, 3.0])
+def test_a_finite_speed_is_kept(game, game_speed):
+    pacer = pacer_of(game, game_speed=game_speed)
+    pacer.begin()
+    run(pacer)
+    begin = game.source.now()
+    for _ in range(10):
+        run(pacer)
+    assert game.source.now() - begin == pytest.approx(1.0 / game_speed, rel=0.02)
+
+
+def test_time_that_the_agent_takes_is_not_made_up_for(game):
+    pacer = pacer_of(game, game_speed=1.0)
+    pacer.begin()
+    run(pacer)
+    game.source.sleep(5.0)
+    begin = game.source.now()
+    run(pacer)
+    run(pacer)
+    assert game.source.now() - begin > 0.18
+
+
+def test_unlimited_speed_does_not_wait_for_the_clock_on_the_wall(game):
+    pacer = pacer_of(game, game_speed=math.inf)
+    pacer.begin()
+    slept = game.source.slept
+    for _ in range(10):
+        run(pacer)
+    assert game.source.slept - slept < 0.05
+
+
+def test_polling_sleeps_between_looks(game):
+    """A game that needs 10 ms for a tick is looked at some fifty times, not thousands."""
+    pacer = pacer_of(game)
+    pacer.begin()
+    give, due = game.world.give, []
+    game.world.give = lambda ticks: due.append(game.source.at + 0.01)
+    game.world.pass_real = lambda seconds: due and game.source.at >= due[0] and (due.clear(), give(1))
+    calls = game.title.calls
+    run(pacer, 1)
+    assert 20 < game.title.calls - calls < 80
+
+
+def test_by_speed_a_step_ends_near_its_time_and_the_latency_is_learnt(game):
+    pacer = pacer_of(game, SpeedPacer, game_speed=3.0)
+    pacer.begin()
+    slow = game.clock.pause
+    game.clock.pause = lambda: (game.source.sleep(0.008), slow())  # stopping takes 24 ms of the game
+    overshoots = [run(pacer)[0].overshoot_s for _ in range(40)]
+    assert overshoots[0] > 0.015
+    assert abs(sum(overshoots[-10:]) / 10) < 0.009
+    assert pacer.latency_s > 0.01
+    assert game.world.speed == 0.0
+
+
+def test_by_speed_ticks_and_acts_are_told_as_they_are_seen(game):
+    pacer = pacer_of(game, SpeedPacer, game_speed=1.0)
+    pacer.begin()
+    before, at = game.world.ticks, []
+    passage, seen = run(pacer, acts={3: lambda: at.append(game.world.ticks - before)})
+    assert [tick for tick, _ in seen] == list(range(1, passage.ticks + 1))
+    assert at == [3]
+
+
+def test_by_speed_a_standing_game_hangs_and_is_left_paused(game):
+    pacer = pacer_of(game, SpeedPacer, game_speed=1.0, limit_s=2.0)
+    pacer.begin()
+    game.world.tick = lambda: None
+    with pytest.raises(GameHung, match="stood still for 2 s"):
+        run(pacer)
+    assert game.world.speed == 0.0
+
+
+def choose(game, **settings):
+    return choose_pacer(game.clock, lambda: game.title.glance("iudex"), source=game.source, **settings)
+
+
+def test_a_game_that_obeys_is_stepped_tick_by_tick(game):
+    pacer = choose(game)
+    assert pacer.stepping == "ticks"
+    assert "12 of 12" in pacer.reason
+
+
+@pytest.mark.parametrize(
+    ("habit", "reason"),
+    [("uneven", "was 3 ticks"), ("double_ticks", "was 2 ticks"), ("runs_on", "goes on while its clock stands still")],
+)
+def test_a_game_that_does_not_is_run_and_stopped(game, habit, reason, caplog):
+    setattr(game.world.habits, habit, True)
+    pacer = choose(game)
+    assert pacer.stepping == "speed"
+    assert reason in pacer.reason
+    assert reason in caplog.text
+    assert game.world.speed == 0.0
+
+
+def test_the_user_may_insist(game):
+    game.world.habits.double_ticks = True
+    assert choose(game, stepping="ticks").stepping == "ticks"
+    game.world.habits.double_ticks = False
+    assert choose(game, stepping="speed").stepping == "speed"
+    with pytest.raises(MisuseError, match="stepping 'tick' is not known"):
+        choose(game, stepping="tick")
+
+
+def test_quarters_add_up_without_drift(game):
+    """The clock is asked for exact fractions: their sum is a whole number of ticks and a half."""
+    asked = []
+    game.clock.advance = lambda ticks=1: (asked.append(ticks), game.world.give(float(ticks)))
+    pacer = pacer_of(game)
+    pacer.begin()
+    assert all(isinstance(ticks, (int, Fraction)) for ticks in asked)
+    assert sum(asked) * 4 == int(sum(asked) * 4)
+
+
+def test_fake_time_notices_endless_waits():
+    with pytest.raises(AssertionError, match="for ever"):
+        FakeTime().sleep(10_000.0)
