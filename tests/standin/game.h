@@ -101,11 +101,10 @@ struct world {
     enum screen screen;
     enum scene scene;
     int scene_ticks, load_ticks, place; /* place: -1 at a bonfire without a boss */
-    bool fog_wall, has_played, inside;  /* inside: the walls of the arena hold him */
+    bool fog_wall, inside;              /* inside: the walls of the arena hold him */
     double scene_from[4];
     uint64_t time_ticks;
     uint32_t time_base;                 /* ms; play time is counted from here */
-    int frost_hits;
     double uneven_s;
 };
 extern struct world world;

@@ -58,18 +58,6 @@ def until(standin, happens, limit_s=10.0):
     raise AssertionError(f"did not happen within {limit_s:g} s")
 
 
-def names_during(standin, field, seconds):
-    """All names that a fighter's animation has for some time, in order."""
-    names = []
-    limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
-        name = standin.fields.get(field)
-        if not names or names[-1] != name:
-            names.append(name)
-        time.sleep(0.002)
-    return names
-
-
 # ---------------------------------------------------------------- memory
 
 

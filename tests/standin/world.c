@@ -25,7 +25,7 @@ struct fight fight;
 extern const struct tables tables_iudex, tables_vordt;
 
 static int dead_ticks, unseen_ticks, land_ticks, id_land, frost_recovery;
-static double frost_effect, fell_from;
+static double frost_effect;
 
 const struct place_def *here(void) { return &PLACE_DEFS[world.place < 0 ? 0 : world.place]; }
 
@@ -66,7 +66,6 @@ static void start_fall(struct fight *f) {
     f->pt = f->fall_v = 0.0;
     f->cf = f->cr = -1;
     f->flinch_t = -1.0;
-    fell_from = f->pz;
     show(f, f->t->const_.id_fall_start);
 }
 

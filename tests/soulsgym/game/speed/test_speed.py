@@ -322,5 +322,9 @@ def test_functions_that_cannot_be_hooked_safely_are_left_alone(wine: Any, tmp_pa
 
 
 def measured_call_ns(probe: Any) -> float:
-    probe.put(measure=1)
-    return probe.wait(lambda seen: not seen.measure, 10.0).call_ps / 1000
+    """The best of some: the others tell what else the machine had to do."""
+    best = float("inf")
+    for _ in range(5):
+        probe.put(measure=1)
+        best = min(best, probe.wait(lambda seen: not seen.measure, 10.0).call_ps / 1000)
+    return best
