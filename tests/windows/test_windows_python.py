@@ -55,6 +55,7 @@ def test_those_not_used_for_longest_are_removed(made, tmp_path, monkeypatch):
     for version in ("1", "2", "1", "3"):
         monkeypatch.setattr(windows_python, "EMBEDDED", version)
         names.append(windows_python.windows_python(tmp_path).folder.name)
+        time.sleep(0.05)  # the clock of the file system is coarse
     assert {each.name for each in tmp_path.glob("*/")} == {names[0], names[3]}
 
 

@@ -61,6 +61,12 @@ class Game:
             with suppress(SoulsError, OSError):
                 part()
 
+    def remember(self) -> None:
+        """Note what must be put back in the end, once a character is loaded; ReadFailed while none is."""
+        if self._saved is None:
+            # What a training that was killed has left behind is not how the game was.
+            self._saved = self.title.untouched() if self.clock.was_abandoned else self.title.remember()
+
     def _put_back(self) -> None:
         if self._saved is not None:
             self.title.put_back(self._saved)
@@ -107,9 +113,8 @@ def attach(name: str = "darksouls3", pid: int | None = None) -> Game:
         raise
     keyboard.release_all()  # what an earlier program left down when it was killed
     game = Game(name, found, process, memory, title, keyboard, window, clock)
-    with suppress(GameError):  # not in game yet: there is nothing to put back later either
-        # What a training that was killed has left behind is not how the game was.
-        game._saved = title.untouched() if clock.was_abandoned else title.remember()
+    with suppress(GameError):  # not in game yet
+        game.remember()
     atexit.register(game.close)
     return game
 

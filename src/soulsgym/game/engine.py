@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,12 @@ import numpy.typing as npt
 
 from soulsgym.controls import CONTROL, Controls
 from soulsgym.engine import START, Snapshot, standard_starts
-from soulsgym.errors import GameError, MisuseError, StartError
+from soulsgym.errors import MisuseError, StartError
 from soulsgym.game.attach import Game
 from soulsgym.game.fight import INPUT_SETTLE_S, GameFight
 from soulsgym.game.pacing import STEPPINGS, Pacer, choose_pacer
 from soulsgym.game.plan import FightPlan, Pose
-from soulsgym.game.reset import HARD_RESET_S, Setup, Start, wanted_pose
+from soulsgym.game.reset import HARD_RESET_S, SETUP_SPEED, Setup, Start, wanted_pose
 from soulsgym.game.tracking import Tracker
 from soulsgym.game.waiting import REAL_TIME, TimeSource
 from soulsgym.state import FIGHT, Fights, Outcome, copied
@@ -48,6 +47,7 @@ class GameEngine:
         relaunch: Callable[[Game], Game] | None = None,
         input_settle_s: float = INPUT_SETTLE_S,
         hard_reset_s: float = HARD_RESET_S,
+        setup_speed: float = SETUP_SPEED,
         source: TimeSource = REAL_TIME,
     ) -> None:
         if not games:
@@ -56,6 +56,8 @@ class GameEngine:
             raise MisuseError(f"phase {phase} is not there; {plan.name} has phases 1 to {plan.phases}")
         if not game_speed > 0.0:
             raise MisuseError(f"game_speed {game_speed} is not possible; give a number above 0, or inf")
+        if not 0.0 < setup_speed < math.inf:
+            raise MisuseError(f"setup_speed {setup_speed} is not possible; give a number above 0")
         if stepping not in STEPPINGS:
             raise MisuseError(f"stepping {stepping!r} is not known; give {', '.join(STEPPINGS)}")
         n = len(games)
@@ -69,7 +71,10 @@ class GameEngine:
         self._generators = [np.random.default_rng() for _ in games]
         self._fights = []
         for i, game in enumerate(games):
-            setup = Setup(plan, game, not changes, source, self._pacer_of, relaunch=relaunch, hard_reset_s=hard_reset_s)
+            setup = Setup(
+                plan, game, not changes, source, self._pacer_of,
+                relaunch=relaunch, hard_reset_s=hard_reset_s, speed=setup_speed,
+            )  # fmt: skip
             tracker = Tracker(plan, self.fights[i], self.statuses[i], training=not changes)
             self._fights.append(GameFight(setup, tracker, self.fights[i], self.notes[i], input_settle_s=input_settle_s))
         self._crew = ThreadPoolExecutor(n, "soulsgym-game") if n > 1 else None
@@ -158,14 +163,7 @@ class GameEngine:
         self._open = False
         if self._crew is not None:
             self._crew.shutdown(wait=True)
-        for fight in self._fights:
-            setup, game = fight.setup, fight.game
-            # One thing that fails, as all do when the game is gone, must not keep the others from being put back.
-            with suppress(GameError, OSError):
-                game.keyboard.release_all()
-            if setup.saved is not None:
-                with suppress(GameError, OSError):
-                    game.title.put_back(setup.saved)
+        for game in self.games:
             game.close()
 
     def _pacer_of(self, game: Game) -> Pacer:

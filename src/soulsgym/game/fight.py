@@ -12,7 +12,7 @@ from soulsgym.errors import FocusLost, GameError, GameGone, GameHung, ReadFailed
 from soulsgym.game.aiming import Aim, LockKeeper
 from soulsgym.game.attach import Game
 from soulsgym.game.pacing import Pacer, Passage
-from soulsgym.game.pressing import action_of, keys_of
+from soulsgym.game.pressing import FIRST_BUTTON, action_of, keys_of
 from soulsgym.game.reset import Setup, Start
 from soulsgym.game.titles import Sight
 from soulsgym.game.tracking import TICKS_PER_STEP, Record, Tracker
@@ -33,7 +33,8 @@ NO_EFFECT, NO_EFFECT_LIMIT = 3, 10
 """After so many actions in a row without any effect the focus is asked for again, and after so many the fight ends."""
 MOST_SKIPPED = 300
 """Steps that can be merged into one: the longest animation takes 25 s."""
-UNARMED = "Attack"
+ATTACKS = (FIRST_BUTTON, FIRST_BUTTON + 1)
+"""The actions that the weapon answers: light and heavy attack."""
 
 
 class GameFight:
@@ -261,9 +262,9 @@ class GameFight:
                 self._regain_focus()
         if self._idle_actions >= NO_EFFECT_LIMIT:
             raise StageFailed("keys", f"{NO_EFFECT_LIMIT} actions had no effect; a menu may be open")
-        if self.record["player_animation"] < 0 and sight.player_animation.startswith(UNARMED):
+        if action in ATTACKS and self.record["player_animation"] < 0:
             self.setup.weapon_works = False
-            self.notes["weapon"] = f"{sight.player_animation} is no attack with the sword"
+            self.notes["weapon"] = f"an attack gave {sight.player_animation}, which is none with the sword"
 
     def _break_off(self, error: GameError) -> None:
         log.warning("the fight is broken off: %s", error)

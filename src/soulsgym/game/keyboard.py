@@ -93,6 +93,7 @@ class Keyboard:
         self._keys = keys
         self._bindings = dict(bindings)
         self._held: tuple[str, ...] = ()
+        self._open = True
 
     @property
     def held(self) -> frozenset[str]:
@@ -124,6 +125,8 @@ class Keyboard:
 
     def release_all(self) -> None:
         """Let go of every bound key, also of those that an earlier, killed process left down."""
+        if not self._open:
+            return  # closing has done so
         self._keys.send([(key, False) for key in dict.fromkeys(self._bindings.values())])
         self._held = ()
 
@@ -132,6 +135,7 @@ class Keyboard:
         try:
             self.release_all()
         finally:
+            self._open = False
             self._keys.close()
 
     def _keys_of(self, actions: Iterable[str]) -> tuple[str, ...]:

@@ -19,11 +19,11 @@ from soulsgym.errors import (
     SpeedControlError,
     StageFailed,
 )
-from soulsgym.game import stages
 from soulsgym.game.addresses import load_addresses
 from soulsgym.game.aiming import CameraKeys
 from soulsgym.game.pacing import Pacer
 from soulsgym.game.plan import FightPlan, Pose
+from soulsgym.game.stages import arriving, placing
 from soulsgym.game.waiting import TimeSource, Waits
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ MOST_ATTEMPTS = 7
 HARD_RESET_S = 900.0
 """After so long a training fight begins with a reload: the game's input has been seen to lag after hours."""
 SETUP_SPEED = 3.0
+"""How fast the game runs while a fight is set up."""
 RECOVERABLE = (StageFailed, FocusLost, GameHung, GameGone, ReadFailed, SpeedControlError)
 
 
@@ -89,7 +90,6 @@ class Setup:
     speed: float = SETUP_SPEED
     camera: CameraKeys = field(default_factory=CameraKeys)
     pacer: Pacer | None = None
-    saved: Any = None
     sight: Sight | None = None
     in_arena: bool = False
     phase: int = 0  # the boss's in the game; 0 is not known
@@ -201,7 +201,7 @@ class Setup:
         except GameError as error:
             tried.append(f"restart: {error}")
             raise StageFailed("reset", _gave_up(tried, False)) from error
-        self.pacer, self.saved, self.phase = None, None, 0
+        self.pacer, self.phase = None, 0
         self.weapon_works = False
         self.reload_because = "the game was restarted"
         self.notes["restarts"] = self.notes.get("restarts", 0) + 1
@@ -223,18 +223,18 @@ def wanted_pose(plan: FightPlan, given: np.ndarray[Any, Any], standard: Pose) ->
 
 
 STAGES: tuple[Stage, ...] = (
-    Stage("focus", 10.0, "the window has the focus, no key is down", stages.always, stages.focus, RESTART),
-    Stage("in_game", 120.0, "a character is loaded", stages.always, stages.in_game, RESTART),
-    Stage("flags", 5.0, "character and world are those of the fight", stages.always, stages.flags, RELOAD),
-    Stage("reload", 90.0, "the player stands at the bonfire", stages.reload_is_due, stages.reload, RESTART),
-    Stage("menu", 15.0, "keys reach the player", stages.keys_are_unsure, stages.menu, RELOAD),
-    Stage("fog_gate", 45.0, "the player has passed the fog wall", stages.is_outside, stages.fog_gate, RELOAD),
-    Stage("arena", 10.0, "player and boss are alive", stages.always, stages.arena, RELOAD),
-    Stage("weapon", 15.0, "an attack key gives an attack", stages.weapon_is_unsure, stages.weapon, RELOAD),
-    Stage("phase", 60.0, "the boss is in the phase", stages.phase_is_missing, stages.phase, RELOAD),
-    Stage("freeze", 5.0, "nobody moves, attacks or is hit", stages.always, stages.freeze, RELOAD),
-    Stage("poses", 12.0, "both stand in their places at full health", stages.always, stages.poses, ARENA),
-    Stage("lock_on", 10.0, "the camera is locked on the boss", stages.always, stages.lock_on, ARENA),
-    Stage("ready", 20.0, "the clock stands and the fight may begin", stages.always, stages.ready, ARENA),
+    Stage("focus", 10.0, "the window has the focus, no key is down", arriving.always, arriving.focus, RESTART),
+    Stage("in_game", 120.0, "a character is loaded", arriving.always, arriving.in_game, RESTART),
+    Stage("flags", 5.0, "character and world are those of the fight", arriving.always, arriving.flags, RELOAD),
+    Stage("reload", 90.0, "the player stands at the bonfire", arriving.reload_is_due, arriving.reload, RESTART),
+    Stage("menu", 15.0, "keys reach the player", arriving.keys_are_unsure, arriving.menu, RELOAD),
+    Stage("fog_gate", 45.0, "the player has passed the fog wall", arriving.is_outside, arriving.fog_gate, RELOAD),
+    Stage("arena", 10.0, "player and boss are alive", arriving.always, arriving.arena, RELOAD),
+    Stage("weapon", 15.0, "an attack key gives an attack", placing.weapon_is_unsure, placing.weapon, RELOAD),
+    Stage("phase", 60.0, "the boss is in the phase", placing.phase_is_missing, placing.phase, RELOAD),
+    Stage("freeze", 5.0, "nobody moves, attacks or is hit", arriving.always, placing.freeze, RELOAD),
+    Stage("poses", 12.0, "both stand in their places at full health", arriving.always, placing.poses, ARENA),
+    Stage("lock_on", 10.0, "the camera is locked on the boss", arriving.always, placing.lock_on, ARENA),
+    Stage("ready", 20.0, "the clock stands and the fight may begin", arriving.always, placing.ready, ARENA),
 )
 """In this order. Those that are not needed are passed over."""

@@ -12,8 +12,10 @@ from types import SimpleNamespace
 from fake_window import FakeKeys, FakeWindow
 
 from soulsgym.errors import GameGone, GameHung, ReadFailed, SpeedControlError
+from soulsgym.game.attach import Game
 from soulsgym.game.keyboard import Keyboard, load_bindings
 from soulsgym.game.plan import load_plan
+from soulsgym.game.process import Found
 from soulsgym.game.titles.sight import Glance, Sight
 
 MS_PER_TICK = 1000 / 60
@@ -310,6 +312,7 @@ class FakeClock:
     def __init__(self, world: World) -> None:
         self._world = world
         self.lapses = 0
+        self.was_abandoned = False
         self.closed = False
 
     @property
@@ -489,24 +492,28 @@ class FakeTitle:
         )  # fmt: skip
 
 
-class FakeGame:
+class FakeGame(Game):
     """A Game on a world: what attach() gives."""
 
     def __init__(self, world: World, source: FakeTime) -> None:
         source.worlds.append(world)
+        process = SimpleNamespace(pid=7, calls=0, is_running=lambda: not world.habits.gone, close=lambda: None)
+        super().__init__(
+            "darksouls3",
+            Found(7, "DarkSoulsIII.exe", {}),
+            process,
+            memory=None,
+            title=FakeTitle(world),
+            keyboard=Keyboard(world.keys, world.bindings),
+            window=world.window,
+            clock=FakeClock(world),
+        )
         self.world, self.source = world, source
-        self.name = "darksouls3"
-        self.title = FakeTitle(world)
-        self.clock = FakeClock(world)
-        self.keyboard = Keyboard(world.keys, world.bindings)
-        self.window = world.window
-        self.process = SimpleNamespace(pid=7, calls=0, is_running=lambda: not world.habits.gone)
         self.closed = 0
 
     def close(self) -> None:
         self.closed += 1
-        self.keyboard.release_all()
-        self.clock.close()
+        super().close()
         self.world.is_open = False
 
 

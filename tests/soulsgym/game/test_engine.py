@@ -89,6 +89,7 @@ def in_space(ring):
         ({"phase": 3}, "phase 3 is not there; Iudex Gundyr has phases 1 to 2"),
         ({"game_speed": 0.0}, "game_speed 0.0 is not possible"),
         ({"game_speed": math.nan}, "game_speed nan is not possible"),
+        ({"setup_speed": 0.0}, "setup_speed 0.0 is not possible"),
         ({"stepping": "frames"}, "stepping 'frames' is not known"),
     ],
 )
@@ -222,7 +223,9 @@ def test_training_counts_health_and_gives_the_game_its_own_back(ring):
 def test_a_fight_that_is_over_stays_as_it_is(ring):
     ring.begin(player_hp=10.0)
     ring.meet()
-    ring.play(40)
+    while ring.fight["outcome"] == Outcome.RUNNING:
+        ring.step(RIGHT if ring.fight["step"] % 2 else FORWARD)
+    assert not ring.world.keys.down
     assert ring.fight["outcome"] == Outcome.DIED
     ticks, steps = ring.world.ticks, ring.fight["step"]
     fight = ring.step(FORWARD)
@@ -299,17 +302,12 @@ def test_a_lost_lock_is_taken_up_again_by_one_press(peaceful):
 
 def test_a_lock_that_comes_back_by_itself_is_not_undone(peaceful):
     peaceful.world.lock = False
-    peaceful.step(LIGHT)
-    title = type(peaceful.engine.games[0].title)
-    look = title.look
-    try:
-        # Between the look after a step and the press of the next, the game locks on again.
-        title.look = lambda self, boss: (look(self, boss), setattr(self.world, "lock", True))[0]
-        peaceful.world.lock = False
-        peaceful.play(6)
-    finally:
-        title.look = look
+    assert not peaceful.step()["lock_on"]
+    presses = peaceful.world.lock_presses
+    peaceful.world.lock = True  # after the look that did not see it
+    peaceful.step()
     assert peaceful.world.lock
+    assert peaceful.world.lock_presses == presses
 
 
 def test_a_boss_behind_the_camera_is_turned_to(peaceful):

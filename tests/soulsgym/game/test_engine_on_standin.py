@@ -86,7 +86,8 @@ def bout(start_standin):
     made = []
 
     def make(*switches, boss="iudex", **settings):
-        made.append(Bout([start_standin("--start", "arena", "--boss", boss, *switches)], boss, **settings))
+        standin = start_standin("--start", "arena", "--boss", boss, *switches, room=1)
+        made.append(Bout([standin], boss, **{"setup_speed": 8.0, **settings}))
         return made[-1]
 
     yield make
@@ -95,11 +96,19 @@ def bout(start_standin):
 
 
 @pytest.fixture(scope="module")
-def lasting(wine, standin_exe):
-    """One engine for all tests that leave the game usable."""
-    made = Bout([wine.start("--start", "arena", executable=standin_exe, room=2)])
+def _kept():
+    made = []
     yield made
-    made.engine.close()
+    for one in made:
+        one.engine.close()
+
+
+@pytest.fixture
+def lasting(wine, standin_exe, _kept):
+    """One engine for all tests that leave the game usable; another one if a test needed its room."""
+    if not _kept or not _kept[-1].standin.is_running():
+        _kept.append(Bout([wine.start("--start", "arena", executable=standin_exe)]))
+    return _kept[-1]
 
 
 def test_a_long_run_of_steps_is_six_ticks_each_and_stays_in_the_observation_space(lasting):
@@ -306,7 +315,7 @@ def test_a_game_that_counts_before_it_works_is_looked_at_after(bout):
 
 @pytest.mark.skipif(ON_WINDOWS, reason="two games on one Windows desktop share the keyboard")
 def test_two_games_at_once_do_not_disturb_each_other(two_standins):
-    bout = Bout(two_standins)
+    bout = Bout(two_standins, setup_speed=8.0)
     try:
         bout.begin()
         for _ in range(12):
@@ -325,14 +334,14 @@ def test_a_game_that_ends_or_hangs_is_started_again(wine, standin_exe, trouble, 
     started = []
 
     def launch():
-        started.append(wine.start("--start", "title", executable=standin_exe, room=0))
+        started.append(wine.start("--start", "title", executable=standin_exe, room=1))
         return started[-1]
 
     def relaunch(game):
         game.close()
         return attach("darksouls3", launch().pid)
 
-    bout = Bout([launch()], relaunch=relaunch)
+    bout = Bout([launch()], relaunch=relaunch, setup_speed=8.0)
     try:
         bout.begin()
         bout.standin.mail(**{trouble: 1})

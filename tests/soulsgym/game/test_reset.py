@@ -278,12 +278,16 @@ def test_the_second_phase_is_brought_about_once():
     ring.begin(phase=1)
     assert ring.world.phase == 1
     assert ring.world.deaths == 2
-
-
-def test_the_second_phase_of_a_boss_without_a_sign_is_waited_out():
-    ring = Ring("vordt", phase=2).begin()
+    ring.begin(phase=2)
     assert ring.world.phase == 2
-    assert ring.note["stages"]["phase"] == pytest.approx(20.0 / 3.0, abs=0.1)
+    assert ring.world.deaths == 2
+
+
+@pytest.mark.parametrize(("settings", "speed"), [({}, 3.0), ({"setup_speed": 8.0}, 8.0)])
+def test_the_second_phase_of_a_boss_without_a_sign_is_waited_out_at_the_speed_of_setting_up(settings, speed):
+    ring = Ring("vordt", phase=2, **settings).begin()
+    assert ring.world.phase == 2
+    assert ring.note["stages"]["phase"] == pytest.approx(20.0 / speed, abs=0.1)
 
 
 def test_a_second_phase_that_does_not_come_is_named():
