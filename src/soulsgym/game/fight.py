@@ -11,7 +11,7 @@ from soulsgym.controls import NO_DIRECTION, NOTHING, Button
 from soulsgym.errors import FocusLost, GameError, GameGone, GameHung, ReadFailed, SpeedControlError, StageFailed
 from soulsgym.game.aiming import Aim, LockKeeper
 from soulsgym.game.attach import Game
-from soulsgym.game.pacing import Pacer, Passage
+from soulsgym.game.pacing import Pacer, Passage, TickPacer
 from soulsgym.game.pressing import FIRST_BUTTON, action_of, keys_of
 from soulsgym.game.reset import Setup, Start
 from soulsgym.game.titles import Sight
@@ -198,7 +198,7 @@ class GameFight:
         taps = {"roll", "lightattack", "heavyattack", "parry", "lock_on"} & keyboard.held
         for tap in taps:
             keyboard.release(tap)
-        if taps:
+        if taps and self._pacer().stepping == TickPacer.stepping:  # a game that runs does not wait for us
             self.setup.source.sleep(self._input_settle_s)
 
     def _keep_focus(self) -> None:

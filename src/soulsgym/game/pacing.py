@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
+import statistics
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,9 +33,10 @@ QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
 ALIGN_QUARTERS = 16
 FASTEST = 3.0
 """The speed for steps by speed when none is asked for: beyond, a step overshoots by whole ticks."""
-SPEED_POLL_S = 0.001
-LEARNING = 0.25
-"""How much of the last overshoot goes into the next guess."""
+SPEED_POLL_S, NEAR_TICKS = 0.001, 1.5
+"""So often the game is looked at while it runs. So many ticks before the end of a step it is watched without a pause:
+systems wake up late, sometimes by whole ticks."""
+REMEMBERED_STOPS = 15
 
 
 class Tick(Protocol):
@@ -189,15 +192,21 @@ class SpeedPacer:
         self.reason = reason
         self._clock, self._glance, self._time, self._limit_s = clock, glance, source, limit_s
         self._speed = min(game_speed, FASTEST) if math.isinf(game_speed) else game_speed
-        self.latency_s = 0.0
+        self._stops_ms: deque[int] = deque([0], REMEMBERED_STOPS)
+
+    @property
+    def latency_ms(self) -> float:
+        """Time of the game that passes while it is being stopped. The median: now and then the system is late."""
+        return statistics.median(self._stops_ms)
 
     def begin(self) -> None:
         """Stop the game."""
         self._clock.pause()
 
     def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> Passage:
-        """Let the time of `ticks` pass, less what stopping takes."""
+        """Let the time of `ticks` pass, less what stopping takes as a rule."""
         wanted_ms = ticks * MS_PER_TICK
+        enough_ms = max(0.5 * wanted_ms, wanted_ms - max(0.5 * MS_PER_TICK, self.latency_ms))
         begin = last = self._glance().time_ms
         seen, pending = 0, dict(acts)
 
@@ -214,7 +223,7 @@ class SpeedPacer:
         self._clock.set_speed(self._speed)
         moved_at = self._time.now()
         try:
-            while last - begin < wanted_ms - 1000 * self.latency_s:
+            while last - begin < enough_ms:
                 tick = self._glance()
                 if tick.time_ms != last:
                     moved_at = self._time.now()
@@ -225,17 +234,18 @@ class SpeedPacer:
                     raise GameHung(
                         f"the game's time stood still for {self._limit_s:g} s; it hangs, loads or shows a menu"
                     )
-                self._time.sleep(SPEED_POLL_S)
+                near = enough_ms - (last - begin) < NEAR_TICKS * MS_PER_TICK
+                self._time.sleep(0.0 if near else SPEED_POLL_S)
         finally:
             self._clock.pause()
         self._time.sleep(SPEED_POLL_S)
+        decided = last
         tell(self._glance())
+        self._stops_ms.append(max(0, last - decided))
         for act in pending.values():
             act()
         game_s = (last - begin) / 1000
-        overshoot_s = game_s - wanted_ms / 1000
-        self.latency_s = min(max(0.0, self.latency_s + LEARNING * overshoot_s), 0.5 * wanted_ms / 1000)
-        return Passage(round(game_s * TICKS_PER_S), game_s, overshoot_s)
+        return Passage(round(game_s * TICKS_PER_S), game_s, game_s - wanted_ms / 1000)
 
 
 def choose_pacer(

@@ -160,8 +160,19 @@ def test_by_speed_a_step_ends_near_its_time_and_the_latency_is_learnt(game):
     overshoots = [run(pacer)[0].overshoot_s for _ in range(40)]
     assert overshoots[0] > 0.015
     assert abs(sum(overshoots[-10:]) / 10) < 0.009
-    assert pacer.latency_s > 0.01
+    assert pacer.latency_ms > 10
     assert game.world.speed == 0.0
+
+
+def test_by_speed_one_late_stop_does_not_shorten_the_next_steps(game):
+    pacer = pacer_of(game, SpeedPacer, game_speed=3.0)
+    pacer.begin()
+    assert [run(pacer)[0].ticks for _ in range(5)] == [6] * 5
+    prompt = game.clock.pause
+    game.clock.pause = lambda: (game.source.sleep(0.1), prompt())
+    assert run(pacer)[0].ticks > 15
+    game.clock.pause = prompt
+    assert [run(pacer)[0].ticks for _ in range(5)] == [6] * 5
 
 
 def test_by_speed_ticks_and_acts_are_told_as_they_are_seen(game):
