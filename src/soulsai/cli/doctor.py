@@ -36,7 +36,7 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of lines.")] = False,
     only_look: Annotated[
         bool,
-        typer.Option("--fix-free", help="Only look: press no key, load nothing into the game, leave its speed alone."),
+        typer.Option("--only-look", help="Only look: press no key, load nothing into the game, leave its speed alone."),
     ] = False,
 ) -> None:
     """Look whether everything is ready to play in the game, and say what to do where it is not.

@@ -67,7 +67,7 @@ def test_json(say):
 
 def test_options_are_handed_on(say):
     asked = say(FINE)
-    souls("--title", "eldenring", "--pid", "12", "--fix-free")
+    souls("--title", "eldenring", "--pid", "12", "--only-look")
     assert asked == [("eldenring", 12, None, True)]
 
 

@@ -325,7 +325,7 @@ def test_doctor_finds_all_fine_and_leaves_it_so(standin, saved):
 
 def test_doctor_only_looks_when_asked_to(standin, saved):
     before = standin.look().event_count
-    found = findings(standin, "--fix-free", **saved)
+    found = findings(standin, "--only-look", **saved)
     assert found["focus, keys, speed, steps"]["ok"] is None
     assert standin.look().event_count == before
     assert "souls_speed" not in Path(f"/proc/{standin.pid}/maps").read_text()
@@ -375,13 +375,13 @@ def test_doctor_names_a_game_that_hangs(standin, saved):
 
 def test_doctor_names_a_missing_backup(standin, tmp_path):
     place = {"XDG_DATA_HOME": str(tmp_path)}
-    assert findings(standin, "--fix-free", **place)["backup"]["ok"] is None
+    assert findings(standin, "--only-look", **place)["backup"]["ok"] is None
     users = Path(standin.environment["WINEPREFIX"]) / "drive_c" / "users"
     save = users / "steamuser" / "AppData" / "Roaming" / "DarkSoulsIII" / "01"
     save.mkdir(parents=True, exist_ok=True)
     (save / "DS30000.sl2").write_bytes(b"save")
     try:
-        assert findings(standin, "--fix-free", **place)["backup"]["ok"] is False
+        assert findings(standin, "--only-look", **place)["backup"]["ok"] is False
     finally:
         shutil.rmtree(users / "steamuser")
 
