@@ -36,7 +36,7 @@ SPIN_S, SHORT_S, SHORT_SLEEP_S, SLEEP_S = 0.0002, 0.01, 0.00002, 0.001
 
 MAGIC, VERSION = b"SOULSPD1", 1
 FUNCTIONS = ("QueryPerformanceCounter", "GetTickCount", "GetTickCount64", "timeGetTime", "Sleep", "SleepEx")
-LET_GO = 1
+LET_GO, RUN, RUN_SHIFT = 1, 2, 8
 BLOCK_SIZE = 256
 _HEADER = struct.Struct("<8sIIqIII")
 _CLAIM_AT, _BEAT_AT, _COMMAND_AT, _STATUS_AT = 64, 72, 80, 128
@@ -114,6 +114,7 @@ class Clock:
         self._beats = secrets.randbits(32)
         self._sequence = self._base = self._lapses_before = 0
         self._ticks: Fraction | int = 0
+        self._run_ticks: Fraction | int = 0
         self._claim()
         self._lapses_before = self._status().lapses
         self._thread = threading.Thread(target=self._keep_beating, name=f"clock of {self._process.pid}", daemon=True)
@@ -171,14 +172,22 @@ class Clock:
         if seconds_times_60 < 0:
             raise MisuseError(f"advance by {seconds_times_60} is not possible: time does not run back; give 0 or more")
         with self._lock:
-            self._check_open()
-            status = self._status()
-            if status.owner != self._token:
-                raise self._lapsed()
-            if status.speed != 0.0:
-                raise MisuseError(f"the clock runs at speed {status.speed:g}; pause() it before advance()")
+            self._check_paused("advance()")
             self._ticks += seconds_times_60
             self._send(0.0)
+
+    def run(self, seconds_times_60: Fraction | int, factor: float) -> None:
+        """Let the time of a paused game pass at a speed for exactly so many 60ths of a second.
+
+        Then it stands by itself, however late this program is. This returns at once: `speed` is 0 when it stands.
+        """
+        if seconds_times_60 <= 0 or not 0.0 < factor <= MAX_SPEED:
+            raise MisuseError(f"{seconds_times_60} ticks at speed {factor} are not possible; give numbers above 0")
+        with self._lock:
+            self._check_paused("run()")
+            before = self._units(self._run_ticks)
+            self._run_ticks += seconds_times_60
+            self._send(factor, RUN | (self._units(self._run_ticks) - before) << RUN_SHIFT)
 
     def close(self) -> None:
         """Return the game to its own speed and let go of it. Safe to call again, also when the game is gone."""
@@ -224,6 +233,18 @@ class Clock:
                 f"the clock of the game (pid {self._process.pid}) is no longer kept: {self._failure}; attach again"
             ) from self._failure
 
+    def _check_paused(self, what: str) -> None:
+        self._check_open()
+        status = self._status()
+        if status.owner != self._token:
+            raise self._lapsed()
+        if status.speed != 0.0:
+            raise MisuseError(f"the clock runs at speed {status.speed:g}; pause() it before {what}")
+
+    def _units(self, ticks: Fraction | int) -> int:
+        """Units of the game's counter in so many ticks, rounded up."""
+        return math.ceil(ticks * Fraction(self.frequency, TICKS_PER_S))
+
     def _lapsed(self) -> SpeedControlError:
         return SpeedControlError(
             f"the clock of the game (pid {self._process.pid}) ran on by itself, as nothing was heard of this program "
@@ -259,7 +280,7 @@ class Clock:
     def _send(self, speed: float, flags: int = 0) -> None:
         # The owner's token was just read in the block: the pid is not that of another program by now.
         self._sequence += 1
-        total = self._base + math.ceil(self._ticks * Fraction(self.frequency, TICKS_PER_S))
+        total = self._base + self._units(self._ticks)
         command = packed_command(self._token, self._sequence, speed, total, flags)
         self._process.write(self._address + _COMMAND_AT, command)
         begin = time.perf_counter()

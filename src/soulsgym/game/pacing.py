@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import statistics
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,10 +31,8 @@ QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
 ALIGN_QUARTERS = 16
 FASTEST = 3.0
 """The speed for steps by speed when none is asked for: beyond, a step overshoots by whole ticks."""
-SPEED_POLL_S, NEAR_TICKS = 0.001, 1.5
-"""So often the game is looked at while it runs. So many ticks before the end of a step it is watched without a pause:
-systems wake up late, sometimes by whole ticks."""
-REMEMBERED_STOPS = 15
+SPEED_POLL_S = 0.001
+"""So often the game is looked at while it runs."""
 
 
 class Tick(Protocol):
@@ -56,6 +52,11 @@ class GameClock(Protocol):
         """How often the game has asked for the time."""
         ...
 
+    @property
+    def speed(self) -> float:
+        """How fast the game's time passes now."""
+        ...
+
     def pause(self) -> None:
         """Stop the game's time."""
         ...
@@ -66,6 +67,10 @@ class GameClock(Protocol):
 
     def advance(self, seconds_times_60: Fraction | int = 1) -> None:
         """Move the stopped time on by ticks."""
+        ...
+
+    def run(self, seconds_times_60: Fraction | int, factor: float) -> None:
+        """Let the stopped time pass at a speed for so many ticks; then it stands again by itself."""
         ...
 
 
@@ -122,15 +127,15 @@ class TickPacer:
     def begin(self) -> None:
         """Stop the clock half a tick before the next tick, so that no rounding puts one on the edge."""
         self._clock.pause()
-        before = self._after_a_turn()
+        before = after_a_turn(self._clock, self._glance, self._time).time_ms
         for _ in range(ALIGN_QUARTERS):
             self._advance(QUARTER)
-            if ticks_between(before, self._after_a_turn()) >= 1:
+            if ticks_between(before, after_a_turn(self._clock, self._glance, self._time).time_ms) >= 1:
                 break
         else:
             raise GameHung(f"the game made no tick in {ALIGN_QUARTERS / 4:g} ticks' time; is it loading or in a menu?")
         self._advance(HALF)
-        self._counter = self._after_a_turn()
+        self._counter = after_a_turn(self._clock, self._glance, self._time).time_ms
 
     def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> Passage:
         """Let `ticks` pass one by one."""
@@ -165,17 +170,18 @@ class TickPacer:
         self._time.sleep(SETTLE_S)
         return self._glance()
 
-    def _after_a_turn(self) -> int:
-        """The game's time once its loop has had the chance to use what the clock gave it."""
-        begin, queries = self._time.now(), self._clock.queries
-        self._time.sleep(LOOP_S)
-        while self._clock.queries - queries < LOOP_QUERIES and self._time.now() - begin < LOOP_LIMIT_S:
-            self._time.sleep(LOOP_S / 10)
-        return self._glance().time_ms
+
+def after_a_turn(clock: GameClock, glance: Callable[[], Tick], source: TimeSource, at_least_s: float = LOOP_S) -> Tick:
+    """What is seen once the game's loop has had the chance to use what the clock gave it."""
+    begin, queries = source.now(), clock.queries
+    source.sleep(at_least_s)
+    while clock.queries - queries < LOOP_QUERIES and source.now() - begin < LOOP_LIMIT_S:
+        source.sleep(LOOP_S / 10)
+    return glance()
 
 
 class SpeedPacer:
-    """Lets the game run at a speed, watches its time and stops it: for games that do not tick by our clock."""
+    """Lets the game run at a speed for the time of a step: for games that do not tick one by one by our clock."""
 
     stepping = "speed"
 
@@ -192,26 +198,20 @@ class SpeedPacer:
         self.reason = reason
         self._clock, self._glance, self._time, self._limit_s = clock, glance, source, limit_s
         self._speed = min(game_speed, FASTEST) if math.isinf(game_speed) else game_speed
-        self._stops_ms: deque[int] = deque([0], REMEMBERED_STOPS)
-
-    @property
-    def latency_ms(self) -> float:
-        """Time of the game that passes while it is being stopped. The median: now and then the system is late."""
-        return statistics.median(self._stops_ms)
 
     def begin(self) -> None:
         """Stop the game."""
         self._clock.pause()
 
     def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> Passage:
-        """Let the time of `ticks` pass, less what stopping takes as a rule."""
-        wanted_ms = ticks * MS_PER_TICK
-        enough_ms = max(0.5 * wanted_ms, wanted_ms - max(0.5 * MS_PER_TICK, self.latency_ms))
+        """Let the time of `ticks` pass; the clock stops by itself, so that it does not matter when we are woken."""
         begin = last = self._glance().time_ms
         seen, pending = 0, dict(acts)
 
         def tell(tick: Tick) -> None:
-            nonlocal seen, last
+            nonlocal begin, seen, last
+            if tick.time_ms < begin:  # the game counts anew, as after it was loaded
+                begin = tick.time_ms
             last = tick.time_ms
             passed = max(seen, round((last - begin) / MS_PER_TICK))
             if passed > seen:
@@ -220,32 +220,29 @@ class SpeedPacer:
             for at in [at for at in pending if at <= seen]:
                 pending.pop(at)()
 
-        self._clock.set_speed(self._speed)
-        moved_at = self._time.now()
+        run_s = ticks / TICKS_PER_S / self._speed
+        end = self._time.now() + run_s + self._limit_s
         try:
-            while last - begin < enough_ms:
-                tick = self._glance()
-                if tick.time_ms != last:
-                    moved_at = self._time.now()
-                if tick.time_ms < begin:  # the game counts anew, as after it was loaded
-                    begin = last = tick.time_ms
-                tell(tick)
-                if self._time.now() - moved_at > self._limit_s:
+            while last == begin:  # a game that loads may let some time pass before it goes on
+                self._clock.run(ticks, self._speed)
+                stands_by = self._time.now() + run_s + self._limit_s
+                while self._clock.speed != 0.0:
+                    if self._time.now() > stands_by:
+                        raise SpeedControlError("the clock did not stop at the end of the step: it ran on by itself")
+                    self._time.sleep(SPEED_POLL_S)
+                    tell(self._glance())
+                tell(after_a_turn(self._clock, self._glance, self._time, SPEED_POLL_S))
+                if last == begin and self._time.now() > end:
                     raise GameHung(
                         f"the game's time stood still for {self._limit_s:g} s; it hangs, loads or shows a menu"
                     )
-                near = enough_ms - (last - begin) < NEAR_TICKS * MS_PER_TICK
-                self._time.sleep(0.0 if near else SPEED_POLL_S)
-        finally:
+        except BaseException:
             self._clock.pause()
-        self._time.sleep(SPEED_POLL_S)
-        decided = last
-        tell(self._glance())
-        self._stops_ms.append(max(0, last - decided))
+            raise
         for act in pending.values():
             act()
         game_s = (last - begin) / 1000
-        return Passage(round(game_s * TICKS_PER_S), game_s, game_s - wanted_ms / 1000)
+        return Passage(round(game_s * TICKS_PER_S), game_s, game_s - ticks / TICKS_PER_S)
 
 
 def choose_pacer(

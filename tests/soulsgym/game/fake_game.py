@@ -87,6 +87,7 @@ class World:
         self.window = FakeWindow()
         self.bindings = load_bindings("darksouls3")
         self.speed, self.owed, self.turns = 1.0, 0.0, 0
+        self.budget: float | None = None  # ticks after which the clock stops by itself
         self.ticks, self.time_ms = 0, 5000.0
         self.screen, self.screen_ticks = screen, 0
         self.hp = self.max_hp = self.plan.player_hp
@@ -121,7 +122,13 @@ class World:
             self.time_ms += 1000 * seconds
         if self.habits.lapse and self.speed == 0.0:
             self.speed = 1.0
-        self.give(seconds * self.speed * 60)
+        ticks = seconds * self.speed * 60
+        if self.budget is not None and self.speed:
+            ticks = min(ticks, self.budget)
+            self.budget -= ticks
+            if self.budget <= 1e-9:
+                self.speed, self.budget = 0.0, None
+        self.give(ticks)
 
     def give(self, ticks: float) -> None:
         """Game time passes."""
@@ -329,7 +336,12 @@ class FakeClock:
         self._world.check()
         if self._world.habits.hung:
             raise GameHung("the game (pid 7) did not take the speed within 1 s: it hangs; end it and start it again")
-        self._world.speed = factor
+        self._world.speed, self._world.budget = factor, None
+
+    def run(self, seconds_times_60, factor) -> None:
+        assert self._world.speed == 0.0, "run while it runs"
+        self.set_speed(factor)
+        self._world.budget = float(seconds_times_60)
 
     def pause(self) -> None:
         self.set_speed(0.0)

@@ -83,6 +83,9 @@ class Library:
             return
         self["virtual"] += advance - self["advanced"]
         self["advanced"], self["speed"] = advance, speed
+        if flags & 2:  # as if that time passed at once
+            self["virtual"] += flags >> 8
+            self["speed"] = 0.0
         if flags & 1:
             self["owner"] = 0
         self["acknowledged"] = sequence
@@ -229,6 +232,26 @@ def test_sum_goes_on_after_the_clock_has_run_in_between(clock: Clock, library: L
     clock.pause()
     clock.advance(2)
     assert library["advanced"] == FREQUENCY * 3 // 60
+
+
+def test_sums_of_runs_are_exact_and_none_of_the_advances(clock: Clock, library: Library) -> None:
+    clock.pause()
+    begin = library["virtual"]
+    for number in range(1, 50):
+        clock.run(1, 3.0)
+        assert library["virtual"] - begin == -(-number * FREQUENCY // 60)
+        assert library["wanted_speed"] == 3.0
+    assert library["advanced"] == 0
+    assert clock.speed == 0.0
+
+
+def test_run_needs_a_paused_clock_and_numbers_above_0(clock: Clock) -> None:
+    with pytest.raises(MisuseError, match=r"runs at speed 1; pause\(\) it before run\(\)"):
+        clock.run(6, 3.0)
+    clock.pause()
+    for ticks, speed in ((0, 1.0), (-1, 1.0), (6, 0.0), (6, float("inf"))):
+        with pytest.raises(MisuseError, match="not possible; give numbers above 0"):
+            clock.run(ticks, speed)
 
 
 def test_advance_needs_a_paused_clock_and_a_future(clock: Clock) -> None:

@@ -19,7 +19,9 @@ enum souls_function {
     SOULS_FUNCTIONS
 };
 
-#define SOULS_LET_GO 1u /* flag of a command: nobody controls the clock from then on */
+#define SOULS_LET_GO 1u    /* flag of a command: nobody controls the clock from then on */
+#define SOULS_RUN 2u       /* flag of a command: the clock runs for the time in the flags' upper bits, and then stands */
+#define SOULS_RUN_SHIFT 8
 
 /* Written by the controller in one piece. It may be seen half written: `check` tells, see souls_check(). */
 struct souls_command {

@@ -24,6 +24,7 @@ __declspec(dllexport) volatile struct souls_control souls_control = { .size = si
 static volatile LONG generation;
 static volatile LONG changing;
 static int64_t base_virtual, base_real, rate;
+static int64_t stop_virtual = INT64_MAX; /* The clock stands when it gets there. */
 
 static int64_t real_frequency;
 static int64_t tick_offset, time_offset; /* ms between the counter and the other clocks */
@@ -59,7 +60,10 @@ static int64_t ms_of(int64_t counter)
 static int64_t virtual_at(int64_t sample)
 {
     int64_t passed = sample - base_real;
-    return passed <= 0 ? base_virtual : base_virtual + (int64_t)(((__int128)passed * rate) >> RATE_BITS);
+    if (passed <= 0)
+        return base_virtual;
+    int64_t now = base_virtual + (int64_t)(((__int128)passed * rate) >> RATE_BITS);
+    return now < stop_virtual ? now : stop_virtual;
 }
 
 static void back_off(unsigned turn)
@@ -96,13 +100,14 @@ static void end_change(void)
     __atomic_store_n(&changing, 0, __ATOMIC_RELEASE);
 }
 
-/* Only between try_change() and end_change(). */
-static void rebase(double speed, int64_t advance)
+/* Only between try_change() and end_change(). A `run` other than 0 ends by itself after so much virtual time. */
+static void rebase(double speed, int64_t advance, int64_t run)
 {
     __atomic_fetch_add(&generation, 1, __ATOMIC_SEQ_CST);
     int64_t sample = real_now();
     base_virtual = virtual_at(sample) + advance;
     base_real = sample;
+    stop_virtual = run ? base_virtual + run : INT64_MAX;
     rate = (int64_t)(speed * (double)souls_control.frequency / (double)real_frequency * (double)(1ll << RATE_BITS));
     souls_control.speed = speed;
     souls_control.advanced += advance;
@@ -122,7 +127,7 @@ static void carry_out(const struct souls_command *command)
         souls_control.refused = command->sequence;
         return;
     }
-    rebase(command->speed, advance);
+    rebase(command->speed, advance, command->flags & SOULS_RUN ? (int64_t)(command->flags >> SOULS_RUN_SHIFT) : 0);
     if (command->flags & SOULS_LET_GO)
         souls_control.owner = 0;
     __atomic_store_n(&souls_control.acknowledged, command->sequence, __ATOMIC_RELEASE);
@@ -208,8 +213,9 @@ static DWORD sleep_until(int64_t target, int64_t frozen_us, BOOLEAN alertable)
     int64_t begin = real_now();
     for (;;) {
         take_command();
-        int64_t running = __atomic_load_n(&rate, __ATOMIC_RELAXED);
-        int64_t left = target - virtual_now();
+        int64_t now = virtual_now();
+        int64_t running = now < stop_virtual ? __atomic_load_n(&rate, __ATOMIC_RELAXED) : 0;
+        int64_t left = target - now;
         if (left <= 0 || (!running && (is_advance_news() || us_of(real_now() - begin) >= frozen_us)))
             return 0;
         if ((running ? wait_running(left, running, alertable) : wait_frozen(alertable)) == STATUS_APC)
@@ -248,7 +254,7 @@ static DWORD WINAPI sleep_ex_replacement(DWORD ms, BOOL alertable)
 
 static void lapse(void)
 {
-    rebase(1.0, 0);
+    rebase(1.0, 0, 0);
     souls_control.lapses++;
     souls_control.owner = 0;
 }
@@ -282,6 +288,8 @@ static DWORD WINAPI watch(void *unused)
         if (try_change()) {
             int64_t now = real_now();
             heard = look_after_owner(now, heard);
+            if (rate && virtual_at(now) >= stop_virtual)
+                rebase(0.0, 0, 0);
             souls_control.virtual_counter = rate ? virtual_at(now) : base_virtual;
             souls_control.real_counter = now;
             souls_control.turns++;

@@ -111,6 +111,38 @@ def assert_exact_ticks(probe: Any, clock: Clock) -> None:
     assert abs(last.time - first.time - 5000) <= 1
 
 
+@pytest.mark.parametrize("speed", [0.5, 3.0, 100.0])
+def test_a_run_ends_by_itself_after_exactly_its_time(probe: Any, speed: float) -> None:
+    clock = probe.clock()
+    clock.pause()
+    settled(probe)
+    before = probe.look()
+    for number in range(1, 6):
+        begin = time.perf_counter()
+        clock.run(6, speed)
+        while clock.speed != 0.0:
+            assert time.perf_counter() - begin < 3.0
+            time.sleep(0.02)  # nobody needs to be there when it ends
+        assert time.perf_counter() - begin >= 0.1 / speed
+        seen = settled(probe)
+        # A tick may lie on the edge, since nothing was aligned; time itself is exact.
+        assert abs(seen.ticks - before.ticks - 6 * number) <= 1
+    assert clocks(settled(probe)) == clocks(seen)
+
+
+def test_a_run_can_be_broken_off(probe: Any) -> None:
+    clock = probe.clock()
+    clock.pause()
+    begin = clock.now()
+    clock.run(60, 1.0)
+    time.sleep(0.2)
+    clock.pause()
+    assert 0.1 < clock.now() - begin < 0.9
+    clock.advance(6)
+    clock.resume()
+    assert rates(probe, 0.5)["ticks"] == pytest.approx(1.0, rel=0.1)
+
+
 def test_library_that_is_there_as_proxy_is_not_started_twice(proxied: Any, speed_bin: Path) -> None:
     address = find_block(proxied.memory)
     (found,) = (found for found in find_processes("probe.exe") if found.pid == proxied.pid)
@@ -130,6 +162,10 @@ def test_no_clock_runs_back_in_any_thread_while_speeds_change(start_probe: Calla
     for speed in (0.0, 10.0, 0.5, 0.0, 3.0, 1.0):
         clock.set_speed(speed)
         time.sleep(0.05)
+    for number in range(40):
+        clock.pause()
+        clock.run(1, 5.0)
+        time.sleep(0.005 * (number % 3))  # it has ended by itself, or is broken off
     probe.put(token=clock._token)
     probe.put(control=clock._address)
     seen = probe.wait(lambda seen: seen.changes > 20_000 and seen.hammered > 100_000, 60.0)
