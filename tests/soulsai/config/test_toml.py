@@ -57,6 +57,9 @@ def sections(kind):
 
 def fitting(config):
     """The config with the numbers made smaller or larger that must fit one another."""
+    if config.fight.engine == "game":
+        fight = replace(config.fight, number=1, variants=config.fight.variants[:1], randomize=0.0)
+        config = replace(config, fight=fight, run=replace(config.run, evaluate_every_steps=0, final_fights=0))
     smallest = min(config.fight.number, config.gym.number)
     largest = max(config.fight.number, config.gym.number) * config.q.n_step
     minibatch = min(config.ppo.minibatch, config.ppo.rollout * smallest)

@@ -32,7 +32,9 @@ def change_config(run, setting):
 def test_loaded_fighter_plays_as_at_the_end_of_training(trained):
     run = Run.open(trained)
     final = next(Evaluation.from_json(text) for name, text in run.evaluations() if name.endswith("-final"))
-    found = evaluate(load_fighter(run), **asdict(final.settings))
+    settings = asdict(final.settings)
+    assert settings.pop("engine") == "sim"
+    found = evaluate(load_fighter(run), **settings)
     assert found.to_json() == final.to_json()
 
 
