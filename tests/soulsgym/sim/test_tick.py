@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from soulsgym.controls import CONTROL, NOTHING
 from soulsgym.engine import standard_starts
-from soulsgym.envs.spaces import observation_space
+from soulsgym.envs.spaces import limits_of, observation_space
 from soulsgym.movesets import load_moveset, variants
 from soulsgym.sim.engine import SimEngine
 from soulsgym.state import Outcome, observation_of
@@ -89,7 +89,7 @@ def test_no_input_breaks_a_fight(fight, controls, skip):
     engine = SimEngine(moveset, 1, **made)
     engine.check_starts(start)
     engine.reset(np.ones(1, np.bool_), start, np.array([seed], np.uint64))
-    space = observation_space(moveset)
+    space = observation_space(limits_of(moveset))
     hp, boss_hp = engine.fights["player_hp"][0, 0], engine.fights["boss_hp"][0, 0]
     assert_sound(engine, space, hp, boss_hp)
     for direction, button, times in controls:
