@@ -8,7 +8,7 @@
 #include "game.h"
 
 #define LONGEST_TURN_S 0.5
-#define UNEVEN_SHARE 0.25    /* of the time that has come in, so much passes in one turn of the loop */
+#define UNEVEN_SHARE 0.05    /* of the time that has come in, so much passes in one turn of the loop */
 #define UNEVEN_LEAST_S 0.0002
 enum { REDRAW_TURNS = 64 };
 
