@@ -39,7 +39,8 @@ def settings_text(settings: EvaluationSettings) -> str:
     parts += [f"randomize {settings.randomize:g}"] if settings.randomize else []
     parts += ["random poses"] if settings.random_pose else []
     parts += ["no hit"] if settings.no_hit else []
-    return ", ".join([*parts, f"seed {settings.seed}, at most {settings.step_limit / 10:,.0f} s each, greedy"])
+    parts += ["in the game"] if settings.engine == "game" else [f"seed {settings.seed}"]
+    return ", ".join([*parts, f"at most {settings.step_limit / 10:,.0f} s each, greedy"])
 
 
 def share_text(share: float | None) -> str:

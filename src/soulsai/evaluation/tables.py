@@ -60,6 +60,7 @@ def kind_of(evaluation: Evaluation) -> str:
         f"randomize {settings.randomize:g}" if settings.randomize else "",
         "random poses" if settings.random_pose else "",
         "no hit allowed" if settings.no_hit else "",
+        "in the game" if settings.engine == "game" else "",
     ]
     return ", ".join([f"{settings.boss} ({settings.variant})", where, *filter(None, extras)])
 

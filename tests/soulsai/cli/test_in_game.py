@@ -127,6 +127,11 @@ def test_a_win_rate_in_the_game(game, run):
     assert json.loads(kept["eval-game"]) == json.loads(result.stdout)
 
 
+def test_the_table_says_that_it_was_the_game(game):
+    text = souls("eval", "player:idle", "--game", "--fights", 1).stdout
+    assert "iudex standard, full fights, in the game, at most 300 s each" in text
+
+
 def test_fights_that_the_game_breaks_off_are_fought_again(game):
     game.breaks = (5, 9)
     result = souls("eval", "player:idle", "--game", "--fights", 2, "--json")
