@@ -104,7 +104,7 @@ def check_game(table: AddressTable, games: Sequence[Found], pid: int | None) -> 
 
 def check_offline(table: AddressTable) -> Finding:
     """What memory does not tell, but a ban would."""
-    advice = "set System > Network > Launch setting to offline, and use a character of its own"
+    advice = "choose System > Network > Play Offline, and use a character of its own"
     if table.id == "eldenring":
         advice += "; start the game without Easy Anti-Cheat"
     text = "whether you play offline cannot be seen from here, and playing this way online leads to a ban"
