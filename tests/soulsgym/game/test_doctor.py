@@ -377,7 +377,7 @@ def test_offline_is_always_advised(world):
     finding = look(world)["offline"]
     assert finding.ok is None
     assert "ban" in finding.text
-    assert "offline" in finding.advice
+    assert "Play Offline" in finding.advice
 
 
 # The machine
