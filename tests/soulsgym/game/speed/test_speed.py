@@ -139,6 +139,7 @@ def test_a_run_can_be_broken_off(probe: Any) -> None:
     clock.pause()
     assert 0.1 < clock.now() - begin < 0.9
     clock.advance(6)
+    settled(probe)
     clock.resume()
     assert rates(probe, 0.5)["ticks"] == pytest.approx(1.0, rel=0.1)
 
