@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.controls import Controls
+from soulsgym.errors import StartError
 from soulsgym.state import Fights
 
 START = np.dtype(
@@ -69,3 +71,11 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Release what the engine holds."""
+
+
+def refuse_out_of_range(starts: npt.NDArray[Any], limits: Sequence[tuple[str, float, float]]) -> None:
+    """Refuse starts with a value that no fight can have: by field its lowest and highest; NaN stands for a default."""
+    for key, low, high in limits:
+        bad = (starts[key] < low) | (starts[key] > high) | np.isinf(starts[key])
+        if bad.any():
+            raise StartError(f"start has {key} = {starts[key][bad][0]:g}; give {low:g} to {high:g}")

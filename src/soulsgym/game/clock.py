@@ -40,7 +40,6 @@ LET_GO, RUN, RUN_SHIFT = 1, 2, 8
 BLOCK_SIZE = 256
 _HEADER = struct.Struct("<8sIIqIII")
 _CLAIM_AT, _BEAT_AT, _COMMAND_AT, _STATUS_AT = 64, 72, 80, 128
-_COMMAND = struct.Struct("<QQdqQQ")
 _STATUS = struct.Struct("<QQdqqqQQQ6Q")
 _WORD = struct.Struct("<Q")
 _MIXED = struct.Struct("<5Q")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.controls import CONTROL, Controls
-from soulsgym.engine import START, Snapshot, standard_starts
+from soulsgym.engine import START, Snapshot, refuse_out_of_range, standard_starts
 from soulsgym.errors import MisuseError, StartError
 from soulsgym.game.attach import Game
 from soulsgym.game.fight import INPUT_SETTLE_S, GameFight
@@ -144,10 +144,7 @@ class GameEngine:
             ("player_sp", plan.player_sp_floor, plan.player_sp),
             ("boss_hp", 1, plan.boss_hp),
         )
-        for key, low, high in limits:
-            bad = (starts[key] < low) | (starts[key] > high) | np.isinf(starts[key])
-            if bad.any():
-                raise StartError(f"start has {key} = {starts[key][bad][0]:g}; give {low:g} to {high:g}")
+        refuse_out_of_range(starts, limits)
         low_m, high_m = np.array([*plan.low_m[:2], -math.pi]), np.array([*plan.high_m[:2], math.pi])
         for key in ("player_pose", "boss_pose"):
             for pose in starts[key][~np.isnan(starts[key][:, 0])]:

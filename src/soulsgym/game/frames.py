@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 
 import numpy as np
@@ -11,9 +10,9 @@ import numpy.typing as npt
 from soulsgym.game.attach import Game
 from soulsgym.game.capture import Camera
 
-TURNS = 3
-"""Turns of the game's loop after which its last tick is on the screen: the turn under way may have drawn already, the
-next one draws, and when the one after has begun that is shown."""
+QUESTIONS = 3
+"""Questions for the time, one in a turn of the game's loop, after which its last tick is on the screen: the turn under
+way may have drawn already, the next one draws, and when the one after has begun that is shown."""
 DRAWN_LIMIT_S = 0.25
 LOOK_EVERY_S = 0.0005
 
@@ -21,23 +20,17 @@ LOOK_EVERY_S = 0.0005
 class Frames:
     """Pictures of one game's window, `size` being height and width.
 
-    A game whose clock stands still goes on asking for the time, once or more in every turn of its loop, and draws the
+    A game whose clock stands still goes on asking for the time in every turn of its loop, and draws the
     same moment again and again. So we count its questions: after enough of them what it drew is what its memory says.
     """
 
     def __init__(self, game: Game, size: tuple[int, int]) -> None:
         self._game, self._camera = game, Camera(game.window, size)
-        self._asked_per_turn = 1.0
-
-    def learn(self, questions: int, turns: int) -> None:
-        """How often the game asked for the time in so many turns of its loop, or more."""
-        if turns > 0:
-            self._asked_per_turn = max(1.0, questions / turns)
 
     def frame(self) -> npt.NDArray[np.uint8]:
         """The picture of the tick at which the clock stands."""
         clock = self._game.clock
-        enough = clock.queries + math.ceil(TURNS * self._asked_per_turn)
+        enough = clock.queries + QUESTIONS
         deadline = time.monotonic() + DRAWN_LIMIT_S
         while clock.queries < enough and time.monotonic() < deadline:
             time.sleep(LOOK_EVERY_S)

@@ -34,7 +34,6 @@ log = logging.getLogger(__name__)
 
 AGAIN, ARENA, RELOAD, RESTART = 0, 1, 2, 3
 """How far back an attempt begins: as things are, at the fog wall, at the bonfire, with another process."""
-FALL_BACKS = ("once more", "entering the arena again", "reloading at the bonfire", "restarting the game")
 MOST_ATTEMPTS = 7
 HARD_RESET_S = 900.0
 """After so long a training fight begins with a reload: the game's input has been seen to lag after hours."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.controls import CONTROL, Controls
-from soulsgym.engine import START, Snapshot
+from soulsgym.engine import START, Snapshot, refuse_out_of_range
 from soulsgym.errors import MisuseError, StartError
 from soulsgym.movesets import Moveset
 from soulsgym.movesets.pack import pack
@@ -113,10 +113,7 @@ class SimEngine:
             ("player_sp", player.sp_floor, player.sp),
             ("boss_hp", 1, boss.hp),
         )
-        for key, low, high in limits:
-            bad = (starts[key] < low) | (starts[key] > high) | np.isinf(starts[key])
-            if bad.any():
-                raise StartError(f"start has {key} = {starts[key][bad][0]:g}; give {low:g} to {high:g}")
+        refuse_out_of_range(starts, limits)
         for key in ("player_pose", "boss_pose"):
             for pose in np.unique(starts[key][~np.isnan(starts[key][:, 0])], axis=0):
                 if not arena.contains(pose[0], pose[1]) or not abs(pose[2]) <= np.pi + 1e-6:

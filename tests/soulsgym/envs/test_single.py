@@ -331,3 +331,12 @@ def test_closing_twice_is_harmless(env):
     env.reset(seed=1)
     env.close()
     env.close()
+
+
+def test_open_actions_by_number():
+    env = FightEnv(FightSettings("iudex"))
+    assert env.current_valid_actions() == []
+    _, info = env.reset(seed=0)
+    assert env.current_valid_actions() == np.flatnonzero(info["action_mask"]).tolist()
+    _, _, _, _, info = env.step(16)
+    assert env.current_valid_actions() == np.flatnonzero(info["action_mask"]).tolist() != list(range(20))
