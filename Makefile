@@ -78,7 +78,7 @@ $(VENV)/bin/python:
 $(TRAIN_SETUP): $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "setup: installing soulsgym with what training needs into $(VENV) (about a minute the first time)"
 	@$(PIP_INSTALL) "$$(grep '^torch==' constraints.txt)"
-	@$(PIP_INSTALL) -e '.[fleet]'
+	@$(PIP_INSTALL) -e '.[fleet,game]'
 	@touch $@
 
 $(SETUP): $(TRAIN_SETUP)

@@ -366,7 +366,9 @@ def _inject(found: Found, memory: ProcessMemory, folder: Path) -> None:
     linux = sys.platform.startswith("linux")
     for file in (folder / LIBRARY, *((folder / INJECTOR,) if linux else ())):
         if not file.is_file():
-            raise SpeedControlError(f"{file} is not there; build it with `make speed`")
+            raise SpeedControlError(
+                f"{file} is not there; build it with `make speed` in the repository, and install soulsgym from there again"
+            )
     if linux:
         from soulsgym.game.linux.inject import inject as inject_by_wine
 
