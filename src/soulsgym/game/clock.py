@@ -367,7 +367,7 @@ def _inject(found: Found, memory: ProcessMemory, folder: Path) -> None:
     for file in (folder / LIBRARY, *((folder / INJECTOR,) if linux else ())):
         if not file.is_file():
             raise SpeedControlError(
-                f"{file} is not there; build it with `make speed` in the repository, and install soulsgym from there again"
+                f"{file} is not there; build it with `make speed` in the repository, then install soulsgym from there"
             )
     if linux:
         from soulsgym.game.linux.inject import inject as inject_by_wine

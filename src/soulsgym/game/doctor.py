@@ -40,8 +40,8 @@ from soulsgym.game.window import Window, open_window
 ADVISED = (800, 450)
 FIND_S = 2.0
 """A game that runs shows its window at once."""
-MOVE_S, WATCH_S = 1.0, 0.02
-"""How long a key may take to show in the game, and between two looks."""
+MOVE_S, WATCH_S, SETTLE_S = 1.0, 0.02, 0.1
+"""How long a key may take to show in the game, between two looks, and until what was let go stands still."""
 TURN_RAD, WALK_M = 0.05, 0.2
 """Turns and ways that are surely not by chance."""
 STILL_S, RUN_S = 0.3, 0.8
@@ -320,6 +320,10 @@ class _Turn:
 
     def __init__(self, title: Any) -> None:
         self._title = title
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from how it stands now."""
         self._begin = self._heading()
 
     def _heading(self) -> float:
@@ -342,8 +346,12 @@ class _Walk:
 
     def __init__(self, title: Any) -> None:
         self._title = title
-        self._begin = self._place()
         self._animation = title.player_animation
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from where he stands now."""
+        self._begin = self._place()
 
     def _place(self) -> tuple[float, float]:
         x, y = self._title.player_pose[:2]
@@ -362,12 +370,11 @@ def _tried_keys(keyboard: Keyboard, there: str, back: str, seen: _Turn | _Walk, 
     """Hold one key until it shows, then the opposite one until that is undone; those that did nothing."""
     if not _held(keyboard, there, seen.stirred, time):
         return [there]
+    time.sleep(SETTLE_S)
     farthest = seen.far()
-    return (
-        []
-        if _held(keyboard, back, lambda: seen.far() < 0.5 * farthest or farthest < 0.5 * seen.enough, time)
-        else [back]
-    )
+    seen.begin()  # from here: a camera may have moved by itself meanwhile, as after a respawn
+    returned = _held(keyboard, back, lambda: seen.far() > 0.5 * farthest or farthest < 0.5 * seen.enough, time)
+    return [] if returned else [back]
 
 
 def _held(keyboard: Keyboard, action: str, shows: Callable[[], bool], time: TimeSource) -> bool:
