@@ -23,6 +23,7 @@ struct switches {
     bool roll_on_release;   /* a roll begins when its key is let go */
     bool time_first;        /* play time is shown before everything else of a tick, not after it */
     int load_ticks;
+    int rate;               /* seconds of the game in a real one */
     int width, height;
     char log[260];
 };

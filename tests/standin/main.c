@@ -14,7 +14,7 @@ enum { REDRAW_TURNS = 64 };
 
 __declspec(dllexport) volatile struct test_block standin_test;
 struct switches switches = {.start = IN_ARENA, .driver = 1u << BY_DINPUT, .seed = 1, .crash_after = -1,
-                            .load_ticks = 60, .width = 800, .height = 450};
+                            .load_ticks = 60, .rate = 1, .width = 800, .height = 450};
 
 static HWND window, thief;
 static FILE *log_file;
@@ -55,6 +55,9 @@ static bool take_switch(const char *name, const char *value) {
         switches.crash_after = strtoll(value, NULL, 10);
     } else if (strcmp(name, "--load-ticks") == 0) {
         switches.load_ticks = atoi(value);
+    } else if (strcmp(name, "--rate") == 0) {
+        switches.rate = atoi(value);
+        return switches.rate > 0;
     } else if (strcmp(name, "--size") == 0) {
         return sscanf(value, "%dx%d", &switches.width, &switches.height) == 2;
     } else if (strcmp(name, "--log") == 0) {
@@ -179,7 +182,8 @@ static void run(void) {
     while (pump()) {
         while (standin_test.mail.hang) Sleep(10);
         QueryPerformanceCounter(&now);
-        int64_t passed = now.QuadPart - last.QuadPart, longest = (int64_t)(LONGEST_TURN_S * (double)frequency.QuadPart);
+        int64_t passed = (now.QuadPart - last.QuadPart) * switches.rate;
+        int64_t longest = (int64_t)(LONGEST_TURN_S * (double)frequency.QuadPart);
         last = now;
         if (passed > longest) passed = longest;
         if (switches.uneven) passed = smoothed(frequency.QuadPart, passed);

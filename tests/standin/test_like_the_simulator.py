@@ -32,8 +32,9 @@ APART_M = 0.05
 def game(standin):
     """The engine on a stand-in whose boss stands still."""
     standin.mail(boss_still=1)
-    engine = GameEngine(load_plan("iudex"), [attach("darksouls3", standin.pid)], game_speed=math.inf)
+    engine = GameEngine(load_plan("iudex"), [attach("darksouls3", standin.pid)], game_speed=math.inf, setup_speed=8.0)
     engine.reset(np.ones(1, np.bool_), standard_starts(1))
+    assert engine.notes[0]["stepping"] == "ticks", engine.notes[0]["stepping_because"]
     yield engine
     engine.close()
 

@@ -20,7 +20,7 @@ NOT_FOR_WINDOWS = {"soulsgym/game/speed/test_speed.py", "soulsgym/game/test_wind
 
 CHOSEN = {
     "soulsgym/envs/test_game_on_standin.py": (
-        "test_a_crash_cuts_the_fight_off",
+        "test_a_crash_cuts_the_fight_off[SoulsGymIudex-v0]",
         "test_frames_are_from_the_right_tick",
     ),
     # In the order of the file: a game that has lost the keyboard to another one does not get it back under Wine.

@@ -22,11 +22,14 @@ HANG_S = 2.0
 POLL_S = 0.0002
 """Between two looks for the next tick: short beside a tick, long beside a read."""
 SETTLE_S = 0.0001
-"""What a tick may still need after its counter moved; it counts somewhere within its work."""
-LOOP_S, LOOP_LIMIT_S, LOOP_QUERIES = 0.01, 0.5, 4
+"""What a tick may still need after its counter moved; it counts somewhere within its work. The next shows it."""
+TICK_QUERIES = 2
+"""Questions for the time after which the last tick is over: one may be part of it, the other begins another turn."""
+LOOP_S, LOOP_QUERIES = 0.01, 4
 """After a stretch of time the game's loop has turned when this passed and it asked for the time this often."""
 PROBE_TICKS = 12
 PROBE_STILL_S = 0.05
+GOES_ON = "its time goes on while its clock stands still"
 QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
 ALIGN_QUARTERS = 16
 FASTEST = 3.0
@@ -127,15 +130,15 @@ class TickPacer:
     def begin(self) -> None:
         """Stop the clock half a tick before the next tick, so that no rounding puts one on the edge."""
         self._clock.pause()
-        before = after_a_turn(self._clock, self._glance, self._time).time_ms
+        before = self._at_rest().time_ms
         for _ in range(ALIGN_QUARTERS):
             self._advance(QUARTER)
-            if ticks_between(before, after_a_turn(self._clock, self._glance, self._time).time_ms) >= 1:
+            if ticks_between(before, self._at_rest().time_ms) >= 1:
                 break
         else:
             raise GameHung(f"the game made no tick in {ALIGN_QUARTERS / 4:g} ticks' time; is it loading or in a menu?")
         self._advance(HALF)
-        self._counter = after_a_turn(self._clock, self._glance, self._time).time_ms
+        self._counter = self._at_rest().time_ms
 
     def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> Passage:
         """Let `ticks` pass one by one."""
@@ -143,7 +146,7 @@ class TickPacer:
         while passed < ticks:
             self._due = max(self._time.now(), self._due + self._tick_s)
             self._advance(1)
-            tick = self._next_tick()
+            tick = self._next_tick(ticks - passed)
             last = passed
             passed += ticks_between(self._counter, tick.time_ms)
             self._counter = tick.time_ms
@@ -161,22 +164,50 @@ class TickPacer:
         except MisuseError as error:  # we paused it, so it has begun to run by itself
             raise SpeedControlError(str(error)) from error
 
-    def _next_tick(self) -> Tick:
+    def _next_tick(self, wanted: int) -> Tick:
+        """What is seen after the next tick, and when no more are wanted, after all of its work."""
         end = self._time.now() + self._limit_s
-        while ticks_between(self._counter, self._glance().time_ms) < 1:
+        while (came := ticks_between(self._counter, self._glance().time_ms)) < 1:
             if self._time.now() > end:
                 raise GameHung(f"the game made no tick for {self._limit_s:g} s; it hangs, loads or shows a menu")
             self._time.sleep(POLL_S)
-        self._time.sleep(SETTLE_S)
+        if came < wanted:
+            self._time.sleep(SETTLE_S)
+        else:
+            await_queries(self._clock, self._time, TICK_QUERIES, limit_s=self._limit_s)
         return self._glance()
 
+    def _at_rest(self) -> Tick:
+        """What is seen when the game has used all the time it was given: it may have to make many ticks in one turn."""
+        end = self._time.now() + self._limit_s
+        tick = self._glance()
+        while True:
+            last, tick = tick, after_a_turn(self._clock, self._glance, self._time, limit_s=self._limit_s)
+            if tick.time_ms == last.time_ms or self._time.now() > end:
+                return tick
 
-def after_a_turn(clock: GameClock, glance: Callable[[], Tick], source: TimeSource, at_least_s: float = LOOP_S) -> Tick:
+
+def await_queries(clock: GameClock, source: TimeSource, count: int, *, limit_s: float = HANG_S) -> None:
+    """Wait until the game has asked for the time so often from now on."""
+    enough, end = clock.queries + count, source.now() + limit_s
+    while clock.queries < enough:
+        if source.now() > end:
+            raise GameHung(f"the game has not asked for the time {count} times in {limit_s:g} s; it hangs or loads")
+        source.sleep(POLL_S)
+
+
+def after_a_turn(
+    clock: GameClock,
+    glance: Callable[[], Tick],
+    source: TimeSource,
+    at_least_s: float = LOOP_S,
+    *,
+    limit_s: float = HANG_S,
+) -> Tick:
     """What is seen once the game's loop has had the chance to use what the clock gave it."""
-    begin, queries = source.now(), clock.queries
-    source.sleep(at_least_s)
-    while clock.queries - queries < LOOP_QUERIES and source.now() - begin < LOOP_LIMIT_S:
-        source.sleep(LOOP_S / 10)
+    begin = source.now()
+    await_queries(clock, source, LOOP_QUERIES, limit_s=limit_s)
+    source.sleep(begin + at_least_s - source.now())
     return glance()
 
 
@@ -278,14 +309,19 @@ def probe(pacer: TickPacer, clock: GameClock, glance: Callable[[], Tick], source
     """Why the game cannot be stepped tick by tick; empty if it can."""
     try:
         pacer.begin()
-        still = glance().time_ms
-        source.sleep(PROBE_STILL_S)
-        if glance().time_ms != still:
-            return "its time goes on while its clock stands still"
+        if _goes_on(glance, source):
+            return GOES_ON
         for number in range(1, PROBE_TICKS + 1):
             ticks = pacer.run(1, lambda _tick, _glance: None, {}).ticks
             if ticks != 1:
                 return f"tick {number} of {PROBE_TICKS} was {ticks} ticks"
+        # A game that uses up what it is given bit by bit has stood still before, but does not after a tick.
+        return GOES_ON if _goes_on(glance, source) else ""
     except GameHung as error:
         return str(error)
-    return ""
+
+
+def _goes_on(glance: Callable[[], Tick], source: TimeSource) -> bool:
+    before = glance().time_ms
+    source.sleep(PROBE_STILL_S)
+    return glance().time_ms != before

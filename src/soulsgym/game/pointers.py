@@ -7,7 +7,9 @@ is found again.
 
 from __future__ import annotations
 
+import itertools
 import struct
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +23,8 @@ from soulsgym.movesets.reader import suggestion
 
 ATTEMPTS = 5
 """Times that a read is repeated because the game changed something in between."""
+ATTEMPTS_S = 0.25
+"""A read is repeated for so long in any case: beside busy programs one takes longer than a tick, but not every one."""
 LOWEST_POINTER, HIGHEST_POINTER = 0x10000, 0x7FFF_FFFF_FFFF
 """Windows gives programs no memory below or above; anything else in a pointer means that nothing is there."""
 
@@ -109,8 +113,8 @@ class Look:
         self._sizes = [field.size for field in wanted]
         self._way = _Way(pointers.bases, table, [*wanted, *ends])
         count = len(self._way.links)
-        time = "I" if timed else ""
-        self._layout = struct.Struct(f"<{time}{count}Q{''.join(field.type.code for field in wanted)}{time}")
+        ends_code = "I" if timed else ""
+        self._layout = struct.Struct(f"<{ends_code}{count}Q{''.join(field.type.code for field in wanted)}{ends_code}")
         self._links = slice(len(ends), len(ends) + count)
         self._places = _places(wanted, len(ends) + count)
         self._targets: tuple[int, ...] | None = None
@@ -127,12 +131,15 @@ class Look:
 
     def read(self) -> dict[str, Value]:
         """The values by name; if timed, all of one moment, and the game's time is among them."""
-        for _ in range(ATTEMPTS):
+        end = time.monotonic() + ATTEMPTS_S
+        for attempt in itertools.count(1):
             items = self._fetch()
             if not self._timed or items[0] == items[-1]:
                 return self._values(items)
+            if attempt >= ATTEMPTS and time.monotonic() > end:
+                break
         raise ReadFailed(
-            self._addresses[-1], f"the game ticked during each of {ATTEMPTS} reads: pause it or slow it down"
+            self._addresses[-1], f"the game ticked during each of {attempt} reads: pause it or slow it down"
         )
 
     def _fetch(self) -> tuple[Any, ...]:

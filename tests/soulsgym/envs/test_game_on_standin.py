@@ -179,8 +179,9 @@ def test_a_won_training_fight(make):
     assert reward > 0.0
 
 
-def test_a_crash_cuts_the_fight_off(make):
-    env, standin = make(IUDEX)
+@pytest.mark.parametrize("name", [IUDEX, SCREEN])
+def test_a_crash_cuts_the_fight_off(make, name):
+    env, standin = make(name)
     env.reset()
     standin.mail(crash=1)
     for _ in range(20):

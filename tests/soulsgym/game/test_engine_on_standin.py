@@ -23,7 +23,7 @@ pytestmark = pytest.mark.wine
 
 FORWARD, ROLL, LIGHT = 0, 8, 16
 ON_WINDOWS = sys.platform == "win32"
-STEPS, EPISODES = (60, 2) if ON_WINDOWS else (1000, 20)
+STEPS, EPISODES, SETUP_SPEED = (60, 2, 3.0) if ON_WINDOWS else (1000, 20, 8.0)
 """By Windows Python under Wine a step takes a tenth of a second: every field is read by itself there."""
 
 
@@ -107,7 +107,7 @@ def _kept():
 def lasting(wine, standin_exe, _kept):
     """One engine for all tests that leave the game usable; another one if a test needed its room."""
     if not _kept or not _kept[-1].standin.is_running():
-        _kept.append(Bout([wine.start("--start", "arena", executable=standin_exe)]))
+        _kept.append(Bout([wine.start("--start", "arena", executable=standin_exe)], setup_speed=SETUP_SPEED))
     return _kept[-1]
 
 

@@ -91,6 +91,60 @@ def test_a_game_that_makes_no_tick_hangs_and_is_not_waited_for_long(game):
     assert game.source.slept - slept < 2.5
 
 
+def test_the_last_tick_is_looked_at_when_the_game_has_asked_for_the_time_again(game):
+    """It may count before it works, and be held up in between for as long as other programs are busy."""
+    pacer = pacer_of(game)
+    pacer.begin()
+    tick, pass_real, held_up = game.world.tick, game.world.pass_real, []
+
+    def counts_first():
+        hp = game.world.hp
+        tick()
+        held_up.append((game.source.at + 0.3, hp - 10))
+        game.world.hp = hp
+
+    def works_later(seconds):
+        while held_up and (game.source.at >= held_up[0][0] or len(held_up) > 1):
+            game.world.hp = held_up.pop(0)[1]
+        if not held_up:
+            pass_real(seconds)
+
+    game.world.tick, game.world.pass_real = counts_first, works_later
+    seen = []
+    pacer.run(3, lambda _, glance: seen.append(glance.player_hp), {})
+    assert seen[-1] == game.world.hp
+    assert not held_up
+
+
+def test_a_game_that_stops_asking_for_the_time_in_its_last_tick_hangs(game):
+    pacer = pacer_of(game, limit_s=2.0)
+    pacer.begin()
+    game.world.pass_real = lambda seconds: None
+    with pytest.raises(GameHung, match="has not asked for the time 2 times in 2 s"):
+        run(pacer)
+
+
+@pytest.mark.parametrize("behind", [1, 7, 30])
+def test_beginning_waits_for_a_game_that_makes_up_for_many_ticks(game, behind):
+    """Each of them may ask for the time, and the game may be held up between any two."""
+    pacer = pacer_of(game)
+    pass_real, left = game.world.pass_real, [behind]
+
+    def slowly(seconds):
+        pass_real(seconds)
+        if left[0] and game.world.speed == 0.0:
+            left[0] -= 1
+            game.world.turns += 5
+            game.world.give(1.0)
+
+    game.world.pass_real = slowly
+    pacer.begin()
+    assert left == [0]
+    before = game.world.ticks
+    assert run(pacer)[0].ticks == 6
+    assert game.world.ticks - before == 6
+
+
 def test_a_clock_that_was_set_running_is_a_lapse_and_no_misuse(game):
     pacer = pacer_of(game)
     pacer.begin()
@@ -146,7 +200,15 @@ def test_polling_sleeps_between_looks(game):
     pacer.begin()
     give, due = game.world.give, []
     game.world.give = lambda ticks: due.append(game.source.at + 0.01)
-    game.world.pass_real = lambda seconds: due and game.source.at >= due[0] and (due.clear(), give(1))
+    pass_real = game.world.pass_real
+
+    def late(seconds):
+        pass_real(seconds)
+        if due and game.source.at >= due[0]:
+            due.clear()
+            give(1)
+
+    game.world.pass_real = late
     calls = game.title.calls
     run(pacer, 1)
     assert 20 < game.title.calls - calls < 80

@@ -6,6 +6,7 @@ import pytest
 from fake_process import BASE, KNIGHT, FakeProcess, LaidOut, lay_out
 
 from soulsgym.errors import GameGone, GameVersionError, MisuseError, ReadFailed
+from soulsgym.game import pointers as pointers_module
 from soulsgym.game.addresses import load_addresses
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.pointers import ATTEMPTS, Pointers
@@ -327,7 +328,8 @@ def test_a_tick_before_the_last_time_is_still_seen(souls, pointers):
     assert calls_of(souls, look.read) == 2
 
 
-def test_a_game_that_ticks_in_every_look_is_an_error_that_says_what_to_do(souls, pointers):
+def test_a_game_that_ticks_in_every_look_is_an_error_that_says_what_to_do(souls, pointers, monkeypatch):
+    monkeypatch.setattr(pointers_module, "ATTEMPTS_S", 0.0)
     look = pointers.look("PlayerHP")
     look.read()
     tick_at(souls, 2, 1000)
@@ -335,6 +337,14 @@ def test_a_game_that_ticks_in_every_look_is_an_error_that_says_what_to_do(souls,
     with pytest.raises(ReadFailed, match="pause it or slow it down"):
         look.read()
     assert souls.process.calls - calls == ATTEMPTS
+
+
+def test_looks_that_are_slow_for_a_while_are_repeated_for_longer(souls, pointers, monkeypatch):
+    monkeypatch.setattr(pointers_module, "ATTEMPTS_S", 60.0)
+    look = pointers.look("PlayerHP")
+    look.read()
+    tick_at(souls, 2, 3 * ATTEMPTS)
+    assert calls_of(souls, look.read) == 3 * ATTEMPTS + 1
 
 
 def test_a_load_between_two_looks_costs_only_finding_the_way(souls, pointers):
