@@ -106,7 +106,7 @@ class MemoryLink:
 
     def __init__(self):
         self.parcels, self.stored, self.dropped, self.repeated = [], [], [], []
-        self.policies, self.reports, self.described, self.asked = [], [], [], []
+        self.policies, self.reports, self.described = [], [], []
         self.is_open, self.stopping, self.taken = True, False, 0
         self.stop_after = None  # parcels
 
@@ -149,10 +149,6 @@ class MemoryLink:
 
     def describe(self, values):
         self.described.append(values)
-
-    def commands(self):
-        asked, self.asked = self.asked, []
-        return asked
 
     def accounts(self):
         from soulsai.transport.links import Account

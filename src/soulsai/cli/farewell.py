@@ -46,11 +46,10 @@ def let_go(address: Address) -> None:
 
 def close_books(folder: Path, address: Address) -> None:
     """Say what became of every row, and keep it for `souls fleet`."""
-    from soulsai.cli.fleet import keep_last, look_at
-    from soulsai.cli.fleet_tables import books_line, open_lines
     from soulsai.runs.run import Run
     from soulsai.transport.redis.connection import connect
     from soulsai.transport.redis.keys import Keys
+    from soulsai.transport.redis.report import books_line, keep_last, look_at, open_lines
 
     with connect(address) as admin:
         report = look_at(admin, Keys(address.run), check=True)

@@ -1,11 +1,11 @@
-"""`souls fleet`, `invite`, `revoke`, `stop` and `save`: for whoever serves a run."""
+"""`souls fleet`, `invite` and `revoke`: for whoever serves a run."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from soulsai.cli.control import wait_until
 from soulsai.cli.runs import ROOT
 
 if TYPE_CHECKING:
     import redis
 
-    from soulsai.cli.fleet_tables import Report
     from soulsai.runs.fleet_file import FleetFile
     from soulsai.transport.redis.keys import Keys
 
@@ -27,11 +27,6 @@ REACH_S = 5.0
 WATCH_EVERY_S = 2.0
 LEAVE_S = 20.0
 """How long workers may take to leave."""
-SAVE_S = 120.0
-"""How long a checkpoint may take: the learner may be in the middle of an evaluation."""
-PAUSE_S = 0.2
-LAST = "fleet_last.json"
-"""What the fleet of a run looked like when it was last stopped."""
 
 RunFolder = Annotated[
     Path | None, typer.Option("--run", help="Folder of the run; the one served last under runs/ if not given.")
@@ -61,9 +56,11 @@ def fleet(
     Example: souls fleet --watch
     """
     from soulsai.cli.fleet_tables import print_report
+    from soulsai.transport.redis.report import last as last_report
+    from soulsai.transport.redis.report import look_at
 
     folder, about = _served(run)
-    if about.own and not _is_served(folder) and (last := _last(folder)) and not check:
+    if about.own and not _is_served(folder) and (last := last_report(folder)) and not check:
         if not as_json:
             typer.echo(f"{folder} is not being served; as it was when it ended:")
         typer.echo(json.dumps(last, indent=1)) if as_json else print_report(last)
@@ -120,65 +117,10 @@ def revoke(
     typer.echo(f"{name} is out; what was stored of {name} stays")
 
 
-def stop(
-    worker: Annotated[
-        str, typer.Argument(metavar="[WORKER]", help="A name, or one worker as `souls fleet` lists it.")
-    ] = "",
-    run: RunFolder = None,
-) -> None:
-    """Stop the learner after it has saved; with WORKER, stop only those workers.
-
-    Example: souls stop alice
-    """
+def stop_workers(who: str, run: Path | None) -> None:
+    """Stop the workers of a name, or one of them."""
     with _operator(*_served(run)) as operator:
-        if worker:
-            _stop_workers(operator, worker)
-        else:
-            _stop_learner(operator)
-
-
-def save(run: RunFolder = None) -> None:
-    """Have the learner write a checkpoint now, and wait until it is there.
-
-    Example: souls save
-    """
-    from soulsai.errors import TransportError
-
-    with _operator(*_served(run)) as operator:
-        _refuse_unserved(operator.folder)
-        before = _checkpoints(operator.folder)
-        operator.admin.rpush(operator.keys.control, "save")
-        if not _wait_until(lambda: _checkpoints(operator.folder) != before, SAVE_S):
-            raise TransportError(f"{operator.folder}: no checkpoint within {SAVE_S:.0f} s; its log.txt may say why")
-    newest = max(_checkpoints(operator.folder), default=("", 0))[0]
-    typer.echo(f"saved {operator.folder / 'checkpoints' / newest}")
-
-
-def look_at(admin: redis.Redis, keys: Keys, *, check: bool = False) -> Report:
-    """The fleet of a run as it is now."""
-    from soulsai.cli.fleet_tables import report_of
-    from soulsai.transport.redis.ledger import check_books, look
-
-    view = look(admin, keys)
-    return report_of(view, check_books(admin, keys) if check else None)
-
-
-def keep_last(folder: Path, report: Report) -> None:
-    """Remember how the fleet was, for when its Redis no longer runs."""
-    from soulsai.runs.files import write_atomically
-
-    write_atomically(folder / LAST, json.dumps(report, indent=1))
-
-
-def _last(folder: Path) -> Report | None:
-
-    try:
-        last = json.loads((folder / LAST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return (
-        last if isinstance(last, dict) and {"learner", "workers", "names", "total", "unreadable"} <= set(last) else None
-    )
+        _stop_workers(operator, who)
 
 
 def _served(run: Path | None) -> tuple[Path, FleetFile]:
@@ -225,6 +167,7 @@ def _watch(operator: Operator) -> None:
     from rich.live import Live
 
     from soulsai.cli.fleet_tables import picture
+    from soulsai.transport.redis.report import look_at
 
     console = Console(highlight=False)
     try:
@@ -236,17 +179,6 @@ def _watch(operator: Operator) -> None:
         return
 
 
-def _stop_learner(operator: Operator) -> None:
-    from soulsai.errors import TransportError
-
-    _refuse_unserved(operator.folder)
-    operator.admin.rpush(operator.keys.control, "stop")
-    typer.echo(f"asked the learner of {operator.folder} to save and stop")
-    if not _wait_until(lambda: not _is_served(operator.folder), SAVE_S):
-        raise TransportError(f"{operator.folder}: has not stopped within {SAVE_S:.0f} s; its log.txt may say why")
-    typer.echo("it has stopped; its workers wait for its return")
-
-
 def _stop_workers(operator: Operator, who: str) -> None:
     from soulsai.errors import TransportError
     from soulsai.transport.redis.ledger import stop_workers
@@ -256,7 +188,7 @@ def _stop_workers(operator: Operator, who: str) -> None:
         raise TransportError(f"no worker {who} is there; `souls fleet` lists those there are")
     stop_workers(operator.admin, operator.keys, who)
     names = ", ".join(sorted(there))
-    if not _wait_until(lambda: not there & _playing(operator, who), LEAVE_S):
+    if not wait_until(lambda: not there & _playing(operator, who), LEAVE_S):
         raise TransportError(f"{names}: told to stop, but still there after {LEAVE_S:.0f} s; `souls revoke` ends it")
     typer.echo(f"{names}: stopped")
 
@@ -266,23 +198,3 @@ def _playing(operator: Operator, who: str) -> set[str]:
 
     rows = look(operator.admin, operator.keys).workers
     return {row.id for row in rows if who in (row.id, row.name) and row.state not in ("left", "silent")}
-
-
-def _checkpoints(folder: Path) -> set[tuple[str, int]]:
-    """The checkpoints of a run, with the moment they were made: one of the same step may replace another."""
-    found = set()
-    for path in (folder / "checkpoints").glob("[0-9]*"):
-        try:
-            found.add((path.name, path.stat().st_ino))
-        except OSError:
-            continue  # removed this moment
-    return found
-
-
-def _wait_until(done: Callable[[], bool], limit_s: float) -> bool:
-    deadline_s = time.monotonic() + limit_s
-    while not done():
-        if time.monotonic() > deadline_s:
-            return False
-        time.sleep(PAUSE_S)
-    return True

@@ -1,60 +1,21 @@
-"""A fleet as one object that can be kept and printed: who plays, what became of every row, who gave how much."""
+"""The report of a fleet as tables."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from soulsai.transport.links import Account
-    from soulsai.transport.redis.ledger import Book, FleetView, WorkerRow
+from soulsai.transport.redis.report import Report, books_line, open_lines, reasons
 
 LONG_GONE_S = 600.0
 """Workers that are silent for so long are shown in one line with those that have left."""
-BUSY = ("playing", "waiting")
-STILL_S = 3.0
-"""After so long without a step the last known speed is no longer true."""
 COLUMNS = ("worker", "host", "state", "lag", "steps/s", "episodes", "wins", "seen", "dropped", "stored")
 FOLDED = ("worker", "host", "dropped")
 """Columns that take more than one line where there is no room; they are words, the others numbers."""
-PARTS = ("learner", "workers", "names", "total", "unreadable")
-
-Report = dict[str, Any]
-"""With these parts, and `open` where the books were checked."""
-
-
-def report_of(view: FleetView, books: Sequence[Book] | None = None) -> Report:
-    """Everything `souls fleet` tells; with books also whether they close."""
-    workers = [_worker(row, view.learner) for row in view.workers]
-    report: Report = {
-        "learner": dict(view.learner),
-        "workers": workers,
-        "names": _names(workers),
-        "total": _account(view.total),
-        "unreadable": dict(view.malformed),
-    }
-    if books is not None:
-        report["total"] = _account(_sum(book.account for book in books))
-        report["open"] = {
-            book.account.worker: {"expected": book.account.in_flight, "found": book.measured}
-            for book in books
-            if not book.closes
-        }
-    return report
-
-
-def books_line(total: Mapping[str, Any]) -> str:
-    """The accounting in a line."""
-    dropped = total["dropped"]
-    reasons = f" ({_reasons(dropped)})" if dropped else ""
-    lost = f"dropped {sum(dropped.values()):,}{reasons}"
-    return f"sent {total['sent']:,} = stored {total['stored']:,} + {lost} + in flight {total['in_flight']:,}"
 
 
 def print_report(report: Report, console: Console | None = None) -> None:
@@ -79,14 +40,6 @@ def picture(report: Report) -> RenderableType:
     return Group(*parts)
 
 
-def open_lines(report: Report) -> list[str]:
-    """What does not close, if anything."""
-    return [
-        f"{worker}: the books do not close: {rows['expected']:,} rows should be on their way, {rows['found']:,} are"
-        for worker, rows in report.get("open", {}).items()
-    ]
-
-
 def learner_line(learner: Mapping[str, str]) -> str:
     """How far the learner is."""
     if not learner:
@@ -94,62 +47,6 @@ def learner_line(learner: Mapping[str, str]) -> str:
     step, target = int(float(learner.get("steps", 0))), int(float(learner.get("target", 0)))
     share = f" of {target:,}" if target else ""
     return f"{step:,}{share} steps, {int(float(learner.get('updates', 0))):,} updates"
-
-
-def _worker(row: WorkerRow, learner: Mapping[str, str]) -> Report:
-    from soulsai.transport.versions import lag_of
-
-    newest, beat = int(learner.get("version", 0) or 0), row.beat
-    return {
-        "worker": row.id,
-        "name": row.name,
-        "host": row.host,
-        "state": row.state,
-        "lag": lag_of(newest, beat.policy) if newest and beat.policy else None,
-        "steps": beat.steps,
-        "steps_per_s": beat.steps_per_s if row.state in BUSY and beat.still_s < STILL_S else 0.0,
-        "episodes": beat.episodes,
-        "wins": beat.wins,
-        "fights": beat.fights,
-        "win_rate": beat.wins / beat.fights if beat.fights else None,
-        "seen_s": row.age_s if math.isfinite(row.age_s) else None,
-        "restarts": beat.restarts,
-        **_account(row.account),
-    }
-
-
-def _account(account: Account) -> Report:
-    return {
-        "sent": account.sent,
-        "stored": account.stored,
-        "dropped": dict(account.dropped),
-        "in_flight": account.in_flight,
-    }
-
-
-def _sum(accounts: Iterable[Account]) -> Account:
-    from soulsai.transport.links import Account
-
-    sent, stored, dropped = 0, 0, dict[str, int]()
-    for account in accounts:
-        sent, stored = sent + account.sent, stored + account.stored
-        for reason, rows in account.dropped.items():
-            dropped[reason] = dropped.get(reason, 0) + rows
-    return Account("*", sent, stored, dropped)
-
-
-def _names(workers: Sequence[Report]) -> Report:
-    """Who gave how much."""
-    names: Report = {}
-    for worker in workers:
-        total = names.setdefault(worker["name"], {"lives": 0, "steps": 0, "episodes": 0, "sent": 0, "stored": 0})
-        total["lives"] += 1
-        for key in ("steps", "episodes", "sent", "stored"):
-            total[key] += worker[key]
-    stored = sum(name["stored"] for name in names.values())
-    for name in names.values():
-        name["share"] = name["stored"] / stored if stored else 0.0
-    return names
 
 
 def _is_gone(worker: Report) -> bool:
@@ -182,7 +79,7 @@ def _cells(worker: Report) -> tuple[str, ...]:
         f"{worker['episodes']:,}",
         "-" if worker["win_rate"] is None else f"{worker['win_rate']:.1%}",
         "never" if worker["seen_s"] is None else f"{worker['seen_s']:.0f} s",
-        _reasons(worker["dropped"]),
+        reasons(worker["dropped"]),
         f"{worker['stored']:,}",
     )
 
@@ -202,7 +99,7 @@ def _gone_cells(gone: Sequence[Report]) -> tuple[str, ...]:
         f"{sum(worker['episodes'] for worker in gone):,}",
         f"{wins / fights:.1%}" if fights else "-",
         "",
-        _reasons(dropped),
+        reasons(dropped),
         f"{sum(worker['stored'] for worker in gone):,}",
     )
 
@@ -215,7 +112,3 @@ def _names_table(names: Mapping[str, Report]) -> Table:
         numbers = (f"{total[key]:,}" for key in ("lives", "steps", "episodes", "stored"))
         table.add_row(Text(name), *numbers, f"{total['share']:.1%}")
     return table
-
-
-def _reasons(dropped: Mapping[str, int]) -> str:
-    return ", ".join(f"{reason} {rows:,}" for reason, rows in sorted(dropped.items()))

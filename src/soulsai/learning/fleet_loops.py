@@ -182,10 +182,6 @@ class FleetQLoop(QStudent):
         values |= {"epsilon": float(shares[0]), "fleet/updates_skipped": self._skipped}
         return values | self.replay_metrics() | self._hub.metrics(self.counters)
 
-    def requests(self) -> Sequence[str]:
-        """What the operator asked for."""
-        return self._hub.link.commands()
-
     def parts(self) -> Parts:
         """What learns, and the episodes."""
         return super().parts() | {"episodes": dict(self.episodes.state())}
@@ -294,10 +290,6 @@ class FleetPPOLoop(PPOStudent):
         metrics = self._learn() if self._has_enough() else {}
         self._hub.gate(is_open=not self._has_enough())
         return metrics | self._hub.metrics(self.counters)
-
-    def requests(self) -> Sequence[str]:
-        """What the operator asked for."""
-        return self._hub.link.commands()
 
     def parts(self) -> Parts:
         """What learns, and the episodes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -42,9 +42,6 @@ class Loop(Protocol):
     def iterate(self) -> dict[str, float]:
         """Act and learn for a little while."""
 
-    def requests(self) -> Sequence[str]:
-        """What an operator has asked for since: save, stop."""
-
     def policy(self) -> NetworkPolicy:
         """The greedy policy as it is now; it changes with further learning."""
 
@@ -74,10 +71,6 @@ class Alone:
     """What the loops of one process need not do."""
 
     saving_is_due = False
-
-    def requests(self) -> Sequence[str]:
-        """There is nobody to ask."""
-        return ()
 
     def notes(self) -> dict[str, Any]:
         """Everything is in the parts."""

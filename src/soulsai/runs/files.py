@@ -20,14 +20,15 @@ def write_durably(file: Path, data: bytes) -> None:
         os.fsync(stream.fileno())
 
 
-def write_atomically(file: Path, text: str, *, durably: bool = True) -> None:
-    """Replace a file by new text in one moment; `durably` also survives a power cut, for some milliseconds more."""
+def write_atomically(file: Path, text: str | bytes, *, durably: bool = True) -> None:
+    """Replace a file by new content in one moment; `durably` also survives a power cut, for some milliseconds more."""
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    data = text.encode() if isinstance(text, str) else text
     try:
         if durably:
-            write_durably(temporary, text.encode())
+            write_durably(temporary, data)
         else:
-            temporary.write_bytes(text.encode())
+            temporary.write_bytes(data)
         os.replace(temporary, file)
         if durably:
             sync_folder(file.parent)

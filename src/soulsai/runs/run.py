@@ -16,7 +16,7 @@ from typing import Any
 from soulsai.errors import RunError
 from soulsai.runs.files import cannot_write, reason, write_atomically
 from soulsai.runs.lock import is_locked, locked
-from soulsai.runs.status import KILLED, Status, read_status, write_status
+from soulsai.runs.status import GOING, KILLED, Status, read_status, write_status
 from soulsai.runs.versions import git_commit, machine, package_versions
 from soulsai.telemetry.stamps import file_stamp, utc_stamp
 from soulsgym.errors import MisuseError
@@ -33,6 +33,7 @@ class Run:
         self.metrics_file = folder / "metrics.jsonl"
         self.log_file = folder / "log.txt"
         self.status_file = folder / "status.json"
+        self.judged_file = folder / "judged.json"
         self.lock_file = folder / "lock"
         self.report_file = folder / "report.html"
         self.tensorboard = folder / "tensorboard"
@@ -107,9 +108,9 @@ class Run:
         write_status(self.status_file, status)
 
     def status(self) -> Status:
-        """How far the run is; "killed" if it says it runs, or says nothing, while nothing holds its lock."""
+        """How far the run is; "killed" if it says it goes on, or says nothing, while nothing holds its lock."""
         status = read_status(self.status_file) or Status("running")
-        return replace(status, state=KILLED) if status.state == "running" and not self.is_locked() else status
+        return replace(status, state=KILLED) if status.state in GOING and not self.is_locked() else status
 
     def add_evaluation(self, name: str, json_text: str) -> Path:
         """Keep the result of an evaluation beside all earlier ones."""

@@ -11,9 +11,11 @@ from soulsai.runs.files import write_atomically
 from soulsai.telemetry.stamps import utc_stamp
 from soulsgym.errors import MisuseError
 
-STATES = ("running", "stopped", "finished", "failed")
+STATES = ("running", "paused", "stopped", "finished", "failed")
+GOING = ("running", "paused")
+"""Those of a run that a process trains."""
 KILLED = "killed"
-"""Shown for a run that says it runs while nothing holds its lock."""
+"""Shown for a run that says it is going on while nothing holds its lock."""
 
 
 @dataclass(frozen=True)

@@ -106,9 +106,6 @@ class LearnerLink(Protocol):
     def describe(self, values: Mapping[str, int | float | str]) -> None:
         """What is told about the learner to those who look at the fleet."""
 
-    def commands(self) -> Sequence[str]:
-        """What the operator has asked for since: save, stop."""
-
     def accounts(self) -> Sequence[Account]:
         """Of all worker lives of this run."""
 

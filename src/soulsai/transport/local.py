@@ -109,7 +109,6 @@ class LocalLearnerLink:
         self._is_open = True
         self._stopping = False
         self._closed = False
-        self._commands: list[str] = []
         self._removed: Counter[str] = Counter()
 
     def add(self, worker: str) -> Connection:
@@ -189,19 +188,8 @@ class LocalLearnerLink:
             self._room.notify_all()
             self._news.notify_all()
 
-    def ask(self, command: str) -> None:
-        """Put a command on the learner's list."""
-        with self._lock:
-            self._commands.append(command)
-
     def describe(self, values: Mapping[str, int | float | str]) -> None:
         """Nobody looks from outside."""
-
-    def commands(self) -> Sequence[str]:
-        """What was asked for since."""
-        with self._lock:
-            commands, self._commands = self._commands, []
-        return commands
 
     def accounts(self) -> Sequence[Account]:
         """Of all worker lives since this link was made."""

@@ -9,7 +9,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from soulsai.cli import fleet as verbs
-from soulsai.cli.fleet_tables import books_line, open_lines, picture, report_of
+from soulsai.cli.fleet_tables import picture
 from soulsai.cli.main import app
 from soulsai.errors import RunError, TransportError
 from soulsai.runs.fleet_file import FILE, LOCK, FleetFile, read_fleet, served_run, write_fleet
@@ -17,6 +17,7 @@ from soulsai.runs.lock import locked
 from soulsai.transport.links import Account
 from soulsai.transport.redis.beats import Beat
 from soulsai.transport.redis.ledger import Book, FleetView, WorkerRow
+from soulsai.transport.redis.report import LAST, books_line, keep_last, open_lines, report_of
 from soulsai.transport.versions import version_of
 
 ADMIN = "redis://admin:hush@127.0.0.1:1/mine-123456"
@@ -163,7 +164,7 @@ def test_the_run_served_last_is_meant(folder, tmp_path):
 def test_no_run_was_ever_served(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     meant = "runs: no run here was served to workers; give its folder with --run, or begin: souls serve"
-    for arguments in (["fleet"], ["save"], ["stop"], ["invite", "alice"], ["revoke", "alice"]):
+    for arguments in (["fleet"], ["stop", "bob"], ["invite", "alice"], ["revoke", "alice"]):
         error = souls(*arguments).exception
         assert isinstance(error, RunError)
         assert str(error) == meant
@@ -175,14 +176,14 @@ def test_a_run_that_was_only_trained(tmp_path):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    assert "there is no such run" in str(souls("save", "--run", tmp_path / "no").exception)
+    assert "there is no such run" in str(souls("fleet", "--run", tmp_path / "no").exception)
 
 
 # With nobody at the other end
 
 
-@pytest.mark.parametrize("arguments", [["fleet"], ["fleet", "--check"], ["save"], ["stop"], ["stop", "alice"],
-                                       ["invite", "alice"], ["revoke", "alice"]])  # fmt: skip
+@pytest.mark.parametrize("arguments", [["fleet"], ["fleet", "--check"], ["stop", "alice"], ["invite", "alice"],
+                                       ["revoke", "alice"]])  # fmt: skip
 def test_a_run_that_is_not_served_now(folder, arguments):
     error = souls(*arguments, "--run", folder).exception
     assert isinstance(error, RunError)
@@ -207,7 +208,7 @@ def test_names_that_cannot_be(folder, verb, name):
 
 
 def test_after_the_end_the_last_state_is_shown(folder):
-    verbs.keep_last(folder, report_of(view_of(row())))
+    keep_last(folder, report_of(view_of(row())))
     result = souls("fleet", "--run", folder)
     assert result.exit_code == 0, result.exception
     assert f"{folder} is not being served; as it was when it ended:" in result.output.replace("\n", "")
@@ -216,5 +217,5 @@ def test_after_the_end_the_last_state_is_shown(folder):
 
 
 def test_a_damaged_last_state_is_none(folder):
-    (folder / verbs.LAST).write_text("{}")
+    (folder / LAST).write_text("{}")
     assert "is not being served now" in str(souls("fleet", "--run", folder).exception)

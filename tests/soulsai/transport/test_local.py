@@ -462,14 +462,6 @@ def test_names_are_used_once(learner, join):
         learner.add("x")
 
 
-def test_commands(learner):
-    assert learner.commands() == []
-    learner.ask("save")
-    learner.ask("stop")
-    assert learner.commands() == ["save", "stop"]
-    assert learner.commands() == []
-
-
 @posix_only
 def test_close_leaves_nothing_behind(raw):
     threads, files = set(threading.enumerate()), len(os.listdir("/proc/self/fd"))

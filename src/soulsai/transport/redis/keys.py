@@ -64,7 +64,6 @@ class Keys:
         self.gate = f"{self.prefix}public:gate"
         self.names = f"{self.prefix}names"
         self.accounts = f"{self.prefix}accounts"
-        self.control = f"{self.prefix}control"
         self.learner = f"{self.prefix}learner"
         self.scratch = f"{self.prefix}scratch"
         self.everything = f"{self.prefix}*"

@@ -34,12 +34,10 @@ OPEN, CLOSED = b"open", b"closed"
 GATE_S = 5
 """How long the gate stays open without a learner that looks after it: one that is dead or busy lets no more in."""
 REVOKED = "revoked"
-COMMANDS = ("save", "stop")
 REFRESH_S = 1.0
 """How often names are looked up; so long it takes at most until a new one is heard."""
 LOOK_S = 2.0
 """How often the workers' side of the accounts is read."""
-COMMANDS_S = 0.2
 FORGET_S = 3600.0
 """Heartbeats older than this are removed; the accounts stay."""
 PER_STREAM = 16
@@ -111,7 +109,7 @@ class RedisLearnerLink:
         """Whether a connection was lost since Redis was last looked at."""
         self._failing_since_s: float | None = None
         self._failures = 0
-        self._next_refresh_s = self._next_look_s = self._next_commands_s = 0.0
+        self._next_refresh_s = self._next_look_s = 0.0
         self._retry.run("open the run", self._open, self._is_stopped)
 
     def _is_stopped(self) -> bool:
@@ -349,21 +347,7 @@ class RedisLearnerLink:
             ("HSET", self._keys.learner, "version", version),
         ]
 
-    # What the operator wants, and what he is shown
-
-    def commands(self) -> Sequence[str]:
-        """What the operator has asked for since. After a broken connection a command may be heard twice."""
-        if time.monotonic() < self._next_commands_s:
-            return []
-        self._next_commands_s = time.monotonic() + COMMANDS_S
-        return self._tolerate("hear commands", self._take_commands) or []
-
-    def _take_commands(self) -> list[str]:
-        found = self._client.lrange(self._keys.control, 0, -1)
-        if not found:
-            return []
-        self._client.ltrim(self._keys.control, len(found), -1)
-        return [text for command in found if (text := command.decode(errors="replace")) in COMMANDS]
+    # What the operator is shown
 
     def accounts(self) -> Sequence[Account]:
         """Of all worker lives; as last known while Redis cannot be reached."""
@@ -397,7 +381,6 @@ class RedisLearnerLink:
         if rows:
             self._say(f"{rows} rows were lost by Redis, and by the learner that still had them")
         before = self._client.hget(self._keys.learner, "server")
-        self._client.delete(self._keys.control)
         self._refresh(before=before.decode() if before else None)
 
     def _refresh(self, *, before: str | None = None) -> None:

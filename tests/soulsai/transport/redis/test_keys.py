@@ -14,7 +14,6 @@ def test_keys_of_a_run_are_where_others_look_for_them():
     assert keys.gate == "souls:iudex-1.2:public:gate"
     assert keys.names == "souls:iudex-1.2:names"
     assert keys.accounts == "souls:iudex-1.2:accounts"
-    assert keys.control == "souls:iudex-1.2:control"
     assert keys.learner == "souls:iudex-1.2:learner"
     assert keys.experience("alice") == "souls:iudex-1.2:from:alice:experience"
     assert keys.account("alice.1.5f3a9c") == "souls:iudex-1.2:from:alice:account:alice.1.5f3a9c"

@@ -230,17 +230,6 @@ def test_leftovers_of_a_revoked_name(alice, address, admin, keys, make_learner, 
     assert admin.xlen(keys.experience("alice")) == 0
 
 
-def test_commands(address, admin, keys, make_learner):
-    admin.rpush(keys.control, "stop")  # For a learner before this one.
-    learner = make_learner(address)
-    assert learner.commands() == []
-    admin.rpush(keys.control, "save", "rm -rf", b"\xff", "stop")
-    time.sleep(0.25)
-    assert learner.commands() == ["save", "stop"]
-    time.sleep(0.25)
-    assert learner.commands() == []
-
-
 def test_publishing(address, admin, keys, make_learner):
     learner = make_learner(address)
     learner.welcome(b"come in")
@@ -291,6 +280,5 @@ def test_an_idle_learner_uses_no_processor(alice, address, make_learner):
     before, began_s = process.cpu_times(), time.monotonic()
     while time.monotonic() - began_s < 1.5:
         learner.receive(1.0)
-        learner.commands()
     after = process.cpu_times()
     assert (after.user + after.system - before.user - before.system) / 1.5 < 0.05

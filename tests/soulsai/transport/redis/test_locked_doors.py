@@ -70,7 +70,6 @@ def boss(own):
             client.xadd(keys.versions, {"v": 7}, maxlen=1)
             client.hset(keys.accounts, f"{WORKER}|stored", 5)
             client.hset(keys.learner, "steps", 5)
-            client.rpush(keys.control, "save")
             client.set(keys.to("alice"), b"for alice")
             client.set(keys.to("bob"), b"for bob")
             client.xadd(keys.experience("bob"), {"f": b"frame"})
@@ -243,7 +242,7 @@ SERVER_COMMANDS = [
     ("PFSELFTEST",),
 ]
 PUBLIC = (KEYS.policy, KEYS.welcome, KEYS.gate, KEYS.versions)
-SECRET = (KEYS.names, KEYS.accounts, KEYS.control, KEYS.learner, KEYS.to("bob"))
+SECRET = (KEYS.names, KEYS.accounts, KEYS.learner, KEYS.to("bob"))
 OTHERS = (KEYS.experience("bob"), KEYS.account(OTHER), KEYS.beat(OTHER))
 ELSEWHERE = (
     OTHER_RUN.policy,

@@ -1,0 +1,66 @@
+"""What a run is asked for from outside while it trains: save, pause, resume, stop.
+
+A request is an empty file in the run's folder. So it needs no server, works for every kind of training, and whoever may
+write there may ask; the file is removed when the request was met.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+
+from soulsai.errors import RunError
+from soulsai.runs.files import cannot_write
+from soulsai.runs.run import Run
+from soulsgym.errors import MisuseError
+
+ACTIONS = ("save", "pause", "resume", "stop")
+KEPT = ("save", "pause", "stop")
+"""Those that are files; to resume is to take back the pause."""
+FOLDER = "control"
+LOOK_EVERY_S = 0.25
+
+
+def ask(run: Run, action: str) -> None:
+    """Ask for something; RunError if nobody trains there who could hear it."""
+    if action not in ACTIONS:
+        raise MisuseError(f"request {action!r} is none of {', '.join(ACTIONS)}")
+    if not run.is_locked():
+        raise RunError(f"{run.folder}: nobody trains here now; see `souls runs` for those that are going on")
+    folder = run.folder / FOLDER
+    try:
+        if action == "resume":
+            (folder / "pause").unlink(missing_ok=True)
+        else:
+            folder.mkdir(exist_ok=True)
+            (folder / action).touch()
+    except OSError as error:
+        raise cannot_write(folder / action, error) from error
+
+
+def asked(run: Run) -> tuple[str, ...]:
+    """What is asked for and not met yet; a pause is met when it is taken back."""
+    return tuple(action for action in KEPT if (run.folder / FOLDER / action).exists())
+
+
+class Requests:
+    """The end of whoever trains."""
+
+    def __init__(self, run: Run) -> None:
+        self._folder: Path = run.folder / FOLDER
+        self._look_s = 0.0
+
+    def take(self) -> tuple[str, ...]:
+        """What is asked for; looked up a few times a second only, so it may be asked for after every step."""
+        now_s = time.monotonic()
+        if now_s < self._look_s:
+            return ()
+        self._look_s = now_s + LOOK_EVERY_S
+        return tuple(action for action in KEPT if (self._folder / action).exists())
+
+    def met(self, *actions: str) -> None:
+        """These were met; before training begins, all that an earlier process was asked for."""
+        for action in actions:
+            with contextlib.suppress(OSError):  # Met again a little later, then; nothing worse can come of it.
+                (self._folder / action).unlink(missing_ok=True)
