@@ -23,14 +23,14 @@ class NetworkPolicy:
     """The best action by a network: the most probable, or the one of highest value summed over twins."""
 
     def __init__(self, *networks: ActorCritic | QNetwork) -> None:
-        self._networks = networks
+        self.networks = networks
         self._device = next(networks[0].parameters()).device
 
     @torch.no_grad()
     def scores(self, observations: torch.Tensor) -> torch.Tensor:
         """What the choice goes by, for every action."""
-        total = _scores(self._networks[0], observations)
-        for network in self._networks[1:]:
+        total = _scores(self.networks[0], observations)
+        for network in self.networks[1:]:
             total = total + _scores(network, observations)
         return total
 

@@ -50,7 +50,8 @@ class PPOLearner:
         metrics = {name: value / passes for name, value in sums.items()}
         returns, values = data["returns"], data["values"]
         unexplained = torch.var(returns - values) / torch.var(returns).clamp_min(1e-8)
-        return metrics | {"learning_rate": rate, "value/explained_variance": 1.0 - float(unexplained)}
+        explained = 1.0 - float(unexplained)
+        return metrics | {"learning_rate": rate, "value/mean": float(values.mean()), "value/explained_variance": explained}
 
     def _prepared(self, rollout: Rollout) -> dict[str, Tensor]:
         advantages = gae(

@@ -130,7 +130,8 @@ class QLearner:
         total.backward()  # type: ignore[no-untyped-call]
         norm = flat.clip_(config.gradient_norm)
         optimizer.step()
-        return wrong, {"loss/q": total.detach(), "q/mean": taken.detach().mean(), "gradient/norm": norm}
+        values = taken.detach()
+        return wrong, {"loss/q": total.detach(), "q/mean": values.mean(), "q/max": values.max(), "gradient/norm": norm}
 
     def _loss(self, net: QNetwork, batch: QBatch, following: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Loss and error of each transition, and the value of its action."""

@@ -28,7 +28,10 @@ from soulsai.cli.measuring import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from soulsai.evaluation.evaluation import EvaluationSettings
+    from soulsai.evaluation.witness import Witness
     from soulsai.learning.loading import Contestant
     from soulsgym.game.opening import GameOptions
 
@@ -44,6 +47,9 @@ def evaluate_run(
     full: Full = False,
     no_hit: NoHit = None,
     latest: Latest = False,
+    record: Annotated[
+        int, typer.Option(min=0, max=1000, help="Keep the first so many fights in the run's folder, for the viewer.")
+    ] = 0,
     in_game: InGame = False,
     game_speed: GameSpeed = SPEED,
     stepping: Stepping = "auto",
@@ -64,10 +70,13 @@ def evaluate_run(
     options = FightOptions(variant, randomize, phase, full, no_hit)
     game = game_options(in_game, game_speed, stepping, pid, launch)
     contestants = [load_contestant(text, latest=latest, warn=warn) for text in (run, second) if text]
+    if record and contestants[0].run is None:
+        raise typer.BadParameter(f"--record {record}: {run} has no folder to keep fights in; use souls record")
     if len(contestants) == 1 and contestants[0].is_gym:
-        _evaluate_gym(contestants[0], fights, seed, options, in_game=in_game, as_json=as_json)
+        only_fights = [*(["--game"] if in_game else []), *(["--record"] if record else [])]
+        _evaluate_gym(contestants[0], fights, seed, options, only_fights, as_json=as_json)
     else:
-        _evaluate_fights(contestants, fights, seed, options, game, as_json=as_json)
+        _evaluate_fights(contestants, fights, seed, options, game, record=record, as_json=as_json)
 
 
 def _evaluate_fights(
@@ -77,22 +86,27 @@ def _evaluate_fights(
     options: FightOptions,
     game: GameOptions | None,
     *,
+    record: int,
     as_json: bool,
 ) -> None:
     from soulsai.cli.tables import print_evaluation
     from soulsai.evaluation import PhaseFighters
+    from soulsai.evaluation.witness import Witness
 
     fighters = [one.fighter() for one in contestants]
     options = _of_two_phases(options) if len(fighters) > 1 else options
     settings = fight_settings([one.config for one in contestants if one.config], options)
     fighter = fighters[0] if len(fighters) == 1 else PhaseFighters(*fighters)
     names = " and ".join(one.name for one in contestants)
-    found = measured(fighter, fights, seed, settings, names, game)
+    witness = Witness(record) if record else None
+    found = measured(fighter, fights, seed, settings, names, game, witness)
     if as_json:
         typer.echo(found.to_json())
     else:
         print_evaluation(found, title=names)
-    _keep(contestants[0], _file_name(found.settings, contestants[1:]), found.to_json(), quiet=as_json)
+    file = _keep(contestants[0], _file_name(found.settings, contestants[1:]), found.to_json(), quiet=as_json)
+    if witness is not None and file is not None:
+        _keep_fights(contestants, witness, file.stem, quiet=as_json)
 
 
 def _of_two_phases(options: FightOptions) -> FightOptions:
@@ -106,7 +120,7 @@ def _of_two_phases(options: FightOptions) -> FightOptions:
 
 
 def _evaluate_gym(
-    one: Contestant, episodes: int, seed: int, options: FightOptions, *, in_game: bool, as_json: bool
+    one: Contestant, episodes: int, seed: int, options: FightOptions, only_fights: list[str], *, as_json: bool
 ) -> None:
     from soulsai.learning.judging import gym_returns
     from soulsgym.errors import MisuseError
@@ -114,7 +128,7 @@ def _evaluate_gym(
     assert one.config is not None
     assert one.policy is not None
     name = one.config.gym.id
-    if given := [*options.given(), *(["--game"] if in_game else [])]:
+    if given := [*options.given(), *only_fights]:
         raise MisuseError(f"{one.name} plays {name}, which is no fight; leave out {', '.join(given)}")
     if episodes < 1:
         raise MisuseError(f"number of episodes {episodes} is not possible; give 1 or more")
@@ -140,16 +154,32 @@ def _gym_sentence(name: str, content: dict[str, Any], episodes: int) -> str:
     return f"{name}: mean return {content['mean']:.1f} over {number} of {content['id']}{interval}"
 
 
-def _keep(one: Contestant, name: str, text: str, *, quiet: bool) -> None:
+def _keep_fights(contestants: list[Contestant], witness: Witness, name: str, *, quiet: bool) -> None:
+    """With what the policy thought, unless two took turns."""
+    from soulsai.learning.showing import keep_fight
+
+    one = contestants[0]
+    assert one.run is not None
+    assert one.config is not None
+    policy = one.policy if len(contestants) == 1 else None
+    for number in range(len(witness)):
+        file = one.run.recordings / f"{name}-{number + 1:04d}.npz"
+        keep_fight(file, one.config, policy, witness, witness.fight(number))
+    if not quiet:
+        typer.echo(f"kept {len(witness)} fights in {one.run.recordings}; see them: souls dashboard {one.run.folder}")
+
+
+def _keep(one: Contestant, name: str, text: str, *, quiet: bool) -> Path | None:
     """Only a run has a place for results."""
     if one.run is None:
-        return
+        return None
     from soulsai.learning.session import update_report
 
     file = one.run.add_evaluation(name, text)
     update_report(one.run)
     if not quiet:
         typer.echo(f"kept as {file}, and in {one.run.report_file}")
+    return file
 
 
 def _file_name(settings: EvaluationSettings, others: list[Contestant]) -> str:

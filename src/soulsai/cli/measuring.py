@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from soulsai.config.schema import Config
     from soulsai.evaluation.evaluation import Evaluation
     from soulsai.evaluation.fighter import Fighter
+    from soulsai.evaluation.witness import Witness
     from soulsgym.game.opening import GameOptions
 
 WHO = "Folder or name of a run, an exported file (.onnx, .pt), or player:NAME for a scripted player."
@@ -109,12 +110,13 @@ def measured(
     settings: dict[str, Any],
     title: str,
     game: GameOptions | None = None,
+    witness: Witness | None = None,
 ) -> Evaluation:
     """Play the fights, with a bar on a terminal."""
     from soulsai.evaluation import evaluate
 
     with bar(title) as progress:
-        return evaluate(fighter, fights, seed=seed, progress=progress, game=game, **settings)
+        return evaluate(fighter, fights, seed=seed, progress=progress, game=game, witness=witness, **settings)
 
 
 @contextmanager

@@ -122,10 +122,10 @@ def _lines(title: str, note: str, rows: Sequence[Row], names: Sequence[str], x: 
     curves = [found for name in names if (found := curve(rows, name, x)).x]
     if not curves:
         return None
-    figure = _figure("steps", legend=len(curves) > 1)
+    figure = new_figure("steps", legend=len(curves) > 1)
     for i, found in enumerate(curves):
         figure.add_scatter(x=found.x, y=found.y, **_line(_short(found.name), i, few=len(found.x) < 40))
-    return Chart(title, note, _html(figure))
+    return Chart(title, note, drawn(figure))
 
 
 def _line(name: str, i: int, *, few: bool) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _win_chart(
     curves = [found for name in names if (found := curve(rows, name, x)).x]
     if not curves:
         return None
-    figure = _figure(axis, legend=True)
+    figure = new_figure(axis, legend=True)
     low, high = (curve(rows, name, x) for name in _BOUNDS)
     if low.x:
         figure.add_scatter(x=high.x, y=high.y, mode="lines", line={"width": 0}, hoverinfo="skip", showlegend=False)
@@ -157,7 +157,7 @@ def _win_chart(
         figure.add_scatter(x=found.x, y=found.y, opacity=0.5 if is_training else 1.0, **style)
     figure.update_yaxes(range=[-0.02, 1.02], tickformat=".0%")
     return Chart(
-        title, "greedy evaluations on unseen seeds, and training fights from the standard start", _html(figure)
+        title, "greedy evaluations on unseen seeds, and training fights from the standard start", drawn(figure)
     )
 
 
@@ -165,12 +165,12 @@ def _time_chart(rows: Sequence[Row], names: Sequence[str], x: Sequence[float | N
     curves = [found for name in names if (found := curve(rows, name, x)).x]
     if not curves:
         return None
-    figure = _figure("steps", legend=True)
+    figure = new_figure("steps", legend=True)
     for i, found in enumerate(curves):
         style = {"mode": "lines", "line": {"width": 0.5, "color": COLOURS[i % len(COLOURS)]}, "stackgroup": "time"}
         figure.add_scatter(x=found.x, y=found.y, name=html.escape(_short(found.name)), **style)
     figure.update_yaxes(range=[0, 1], tickformat=".0%")
-    return Chart("Where the time goes", "share of the loop's time by phase", _html(figure))
+    return Chart("Where the time goes", "share of the loop's time by phase", drawn(figure))
 
 
 def place_charts(evaluation: Evaluation) -> list[Chart]:
@@ -179,14 +179,29 @@ def place_charts(evaluation: Evaluation) -> list[Chart]:
         ("Where the player is", "seen from above, the boss in the middle looking up", evaluation.places, COLOURS[0]),
         ("Where he is hit", "one step before the blow", evaluation.hit_places, COLOURS[3]),
     )
-    return [Chart(title, note, _html(_map(grid, colour))) for title, note, grid, colour in grids if grid.any()]
+    return [Chart(title, note, drawn(_map(grid, colour))) for title, note, grid, colour in grids if grid.any()]
+
+
+def damage_chart(evaluation: Evaluation) -> list[Chart]:
+    """How much damage is taken and dealt as the fight goes on; nothing where old files do not tell."""
+    found = evaluation.damage_over_time
+    if found is None or not found.seconds:
+        return []
+    figure = new_figure("seconds since the fight began", legend=True)
+    stretch_s = found.seconds[1] - found.seconds[0] if len(found.seconds) > 1 else 0.0
+    middles = [second + stretch_s / 2.0 for second in found.seconds]
+    for i, (name, values) in enumerate((("dealt", found.dealt), ("taken", found.taken))):
+        style = _line(name, (0, 3)[i], few=len(middles) < 40)
+        figure.add_scatter(x=middles, y=list(values), customdata=list(found.fights), **style)
+    note = f"mean of a fight within {stretch_s:g} s, among those still going on" if stretch_s else "mean of a fight"
+    return [Chart("Damage over time", note, drawn(figure))]
 
 
 def _map(grid: npt.NDArray[np.int64], colour: str) -> Any:
     cell_m = 2 * GRID_M / GRID_CELLS
     centres = [round(-GRID_M + (i + 0.5) * cell_m, 3) for i in range(GRID_CELLS)]
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    figure = _figure("metres to the right of the boss", legend=False)
+    figure = new_figure("metres to the right of the boss", legend=False)
     figure.add_heatmap(
         # The root, so that rare places are seen beside the usual one.
         x=centres, y=centres, z=np.sqrt(grid).round(2).tolist(), showscale=False,
@@ -203,7 +218,8 @@ def _map(grid: npt.NDArray[np.int64], colour: str) -> Any:
     return figure
 
 
-def _figure(x_title: str, *, legend: bool) -> Any:
+def new_figure(x_title: str, *, legend: bool) -> Any:
+    """An empty plotly figure in the look of the reports."""
     import plotly.graph_objects as go  # type: ignore[import-untyped]
 
     figure = go.Figure()
@@ -218,7 +234,8 @@ def _figure(x_title: str, *, legend: bool) -> Any:
     return figure
 
 
-def _html(figure: Any) -> str:
+def drawn(figure: Any) -> str:
+    """A figure as a piece of HTML; the page has plotly's script."""
     import plotly.io  # type: ignore[import-untyped]
 
     settings = {"responsive": True, "displayModeBar": False}

@@ -13,6 +13,7 @@ from soulsai.evaluation.evaluation import FALL, Evaluation, EvaluationSettings
 from soulsai.evaluation.fighter import Fighter, Flags, Int64s
 from soulsai.evaluation.seeds import evaluation_seeds
 from soulsai.evaluation.tally import Tally
+from soulsai.evaluation.witness import Witness
 from soulsgym.controls import NOTHING, Controls, controls_of
 from soulsgym.engine import Engine, standard_starts
 from soulsgym.errors import GameError, MisuseError
@@ -56,11 +57,13 @@ def evaluate(
     batch: int = BATCH,
     progress: Progress | None = None,
     game: GameOptions | None = None,
+    witness: Witness | None = None,
 ) -> Evaluation:
     """Play `fights` fights, up to `batch` side by side, each step on its own so that every blow is counted.
 
     Instead of a fighter, a function may be given that makes one for a number of fights side by side. With `game` they
-    are fought in the running game, one after the other; those that it breaks off are fought again.
+    are fought in the running game, one after the other; those that it breaks off are fought again. A `witness` keeps
+    the records of the first ones.
     """
     _refuse_impossible(fights, step_limit, batch)
     settings = EvaluationSettings(
@@ -78,7 +81,7 @@ def evaluate(
     )
     tally = Tally(moveset, knows_dodges=game is None)
     try:
-        endings = [_play_round(engine, one, settings, tally, first, progress) for first in range(0, fights, n)]
+        endings = [_play_round(engine, one, settings, tally, first, progress, witness) for first in range(0, fights, n)]
     finally:
         engine.close()
     return _evaluation(settings, moveset, tally, np.concatenate(endings))
@@ -100,14 +103,19 @@ def _play_round(
     tally: Tally,
     first: int,
     progress: Progress | None,
+    witness: Witness | None,
 ) -> Fights:
     """Play as many fights as the engine has, or are left, and return their last records."""
     count = min(len(engine.fights), settings.fights - first)
     for _ in range(BROKEN_AT_MOST + 1):
         begin_fights(engine, settings, first, count)
         tally.begin(engine.fights)
-        for before, _, playing in played_steps(engine, fighter, settings):
+        if witness is not None:
+            witness.begin(settings, first, count)
+        for before, controls, playing in played_steps(engine, fighter, settings):
             tally.add(before, engine.fights, playing)
+            if witness is not None:
+                witness.add(before, controls)
             if progress:
                 progress(first + count - int((engine.fights["outcome"] == RUNNING).sum()), settings.fights)
         tally.end()
@@ -115,6 +123,8 @@ def _play_round(
             break
     else:
         raise GameError(f"the game broke off a fight {BROKEN_AT_MOST + 1} times in a row; run souls doctor")
+    if witness is not None:
+        witness.end(engine.fights)
     if progress:
         progress(first + count, settings.fights)
     return copied(engine.fights)[:count]
@@ -196,6 +206,7 @@ def _evaluation(settings: EvaluationSettings, moveset: Moveset, tally: Tally, en
         hits=tally.hits(),
         places=places,
         hit_places=hit_places,
+        damage_over_time=tally.damage_over_time(),
     )
 
 

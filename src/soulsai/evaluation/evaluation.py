@@ -78,6 +78,16 @@ class Breakdown:
 
 
 @dataclass(frozen=True)
+class DamageOverTime:
+    """Mean damage by time since a fight began, each time among the fights that were still going on."""
+
+    seconds: tuple[float, ...]  # where each stretch begins
+    taken: tuple[float, ...]
+    dealt: tuple[float, ...]
+    fights: tuple[int, ...]  # that reached it
+
+
+@dataclass(frozen=True)
 class PhaseCount:
     """Fights that reached a phase, and how those went that ended in it."""
 
@@ -117,6 +127,7 @@ class Evaluation:
     hits: Breakdown
     places: npt.NDArray[np.int64]  # steps by metres ahead of and to the right of the boss; see tally.GRID_M
     hit_places: npt.NDArray[np.int64]  # the same for the hits alone
+    damage_over_time: DamageOverTime | None = None  # not known of old files
 
     @property
     def fights(self) -> int:
@@ -245,6 +256,8 @@ class Evaluation:
             "places": self.places.tolist(),
             "hit_places": self.hit_places.tolist(),
         }
+        if self.damage_over_time:
+            content["damage_over_time"] = dataclasses.asdict(self.damage_over_time)
         return json.dumps(content, allow_nan=False)
 
     def _attack(self, attack: AttackCount) -> dict[str, Any]:
@@ -292,5 +305,16 @@ def _read(content: dict[str, Any]) -> Evaluation:
         hits=Breakdown(**content["hits"]),
         places=np.array(content["places"], np.int64),
         hit_places=np.array(content["hit_places"], np.int64),
+        damage_over_time=_damage_over_time(content.get("damage_over_time")),
         **columns,
     )
+
+
+def _damage_over_time(content: dict[str, Any] | None) -> DamageOverTime | None:
+    if content is None:
+        return None
+    kinds = {"seconds": float, "taken": float, "dealt": float, "fights": int}
+    columns = {name: tuple(map(kind, content[name])) for name, kind in kinds.items()}
+    if len({len(column) for column in columns.values()}) > 1:
+        raise ValueError("the columns of damage_over_time differ in length")
+    return DamageOverTime(**columns)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from soulsai.evaluation import tables
-from soulsai.evaluation.charts import Chart, Row, metric_charts, place_charts, script
+from soulsai.evaluation.charts import Chart, Row, damage_chart, metric_charts, place_charts, script
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.evaluation.tables import text
 from soulsai.runs.files import write_atomically
@@ -33,7 +33,7 @@ def write_report(
         _section("Config", f"<pre>{text(config_toml)}</pre>" if config_toml.strip() else NO_DATA),
         _section("Versions", _versions(versions)),
     )
-    write_atomically(path, _PAGE.format(title=text(title), style=_STYLE, script=script(), body="".join(sections)))
+    write_atomically(path, PAGE.format(title=text(title), style=STYLE, script=script(), body="".join(sections)))
 
 
 def _section(title: str, body: str) -> str:
@@ -91,7 +91,7 @@ def _details(evaluation: Evaluation) -> str:
         f'are those of the step before the blow.</p><div class="stack">{why}</div>'
         "<h3>Attack by attack</h3><p>A dodge is a blow that passed through the invulnerable player; the dodge rate is "
         f"its share of the blows that reached him.</p>{tables.attacks(evaluation) if evaluation.attacks else NO_DATA}"
-        f"<h3>Where</h3>{_grid(place_charts(evaluation))}"
+        f"<h3>Where and when</h3>{_grid([*place_charts(evaluation), *damage_chart(evaluation)])}"
     )
 
 
@@ -119,7 +119,7 @@ def _words(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-_PAGE = """<!doctype html>
+PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -144,7 +144,7 @@ document.addEventListener("toggle", event => fit(event.target), true);
 </html>
 """
 
-_STYLE = """
+STYLE = """
 :root { --page: #f5f5f3; --card: #fff; --ink: #1f2328; --faint: #656d76; --line: #dfe1e4; --bar: #cfe3f5; }
 @media (prefers-color-scheme: dark) {
   :root { --page: #16181c; --card: #1f2227; --ink: #e4e6ea; --faint: #9aa1ab; --line: #353a42; --bar: #274864; }

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsai.evaluation.evaluation import FALL, AttackCount, Breakdown, Groups
+from soulsai.evaluation.evaluation import FALL, AttackCount, Breakdown, DamageOverTime, Groups
 from soulsai.evaluation.fighter import Flags, Int64s
 from soulsgym.envs.fights import UNKNOWN
 from soulsgym.movesets import Moveset
@@ -20,6 +20,8 @@ STAMINA_NAMES = ("under 20 %", "20-50 %", "50 % and more")
 GRID_M = 10.0
 """Places are counted up to this far to every side of the boss."""
 GRID_CELLS = 40
+STRETCH_S = 5.0
+"""Damage is summed up over stretches of a fight this long."""
 
 Rows = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
@@ -49,6 +51,7 @@ class Tally:
         self._hit_blows, self._fatal_blows = _Blows(moveset), _Blows(moveset)
         self._falls = 0
         self._places, self._hit_places = (np.zeros((GRID_CELLS, GRID_CELLS), np.int64) for _ in range(2))
+        self._pace = _Pace()
         self._now: Int64s = np.zeros(0, np.int64)  # attack that goes on in every fight
         self._now_hits: Int64s = np.zeros(0, np.int64)
         self._now_dodged: Int64s = np.zeros(0, np.int64)
@@ -57,11 +60,13 @@ class Tally:
         """A round of fights begins."""
         self._now = self._attack[fights["boss_move"]]
         self._now_hits, self._now_dodged = np.zeros(len(fights), np.int64), np.zeros(len(fights), np.int64)
+        self._pace.begin(len(fights))
 
     def add(self, before: Fights, after: Fights, playing: Flags) -> None:
         """Count a step of the fights that were `playing`."""
         self._add_attacks(before, after, playing)
         self._add_blows(before, after, playing)
+        self._pace.add(before, after, playing)
         _count_places(self._places, after[playing])
 
     def end(self) -> None:
@@ -97,6 +102,10 @@ class Tally:
     def places(self) -> tuple[Int64s, Int64s]:
         """Steps and hits by where the player stood; rows from behind the boss to ahead, columns from left to right."""
         return self._places, self._hit_places
+
+    def damage_over_time(self) -> DamageOverTime:
+        """How much damage was taken and dealt, by time since the fights began."""
+        return self._pace.damage_over_time()
 
     def _add_attacks(self, before: Fights, after: Fights, playing: Flags) -> None:
         attack = self._attack[after["boss_move"]]
@@ -135,6 +144,47 @@ class Tally:
         if len(fatal):
             self._fatal_blows.add(self._attack[after["killed_by"][fatal]], before[fatal])
         self._falls += int((over & (after["outcome"] == Outcome.FELL)).sum())
+
+
+class _Pace:
+    """Sums of damage by stretch of the fight, and how many fights came to each."""
+
+    def __init__(self) -> None:
+        self._taken, self._dealt, self._reached = np.zeros(0), np.zeros(0), np.zeros(0)
+        self._in: Int64s = np.zeros(0, np.int64)  # stretch that every fight is in
+
+    def begin(self, n: int) -> None:
+        """A round of `n` fights begins."""
+        self._in = np.full(n, -1, np.int64)
+
+    def add(self, before: Fights, after: Fights, playing: Flags) -> None:
+        """A step belongs to the stretch in which it began."""
+        stretch = (before["time_s"] * (1.0 / STRETCH_S) + 1e-4).astype(np.int64)
+        rows = np.flatnonzero(playing)
+        here = stretch[rows]
+        self._grow(int(here.max(initial=-1)) + 1)
+        size = len(self._reached)
+        self._taken += np.bincount(here, after["damage_taken"][rows], size)
+        self._dealt += np.bincount(here, after["damage_dealt"][rows], size)
+        self._reached += np.bincount(here, self._in[rows] != here, size)
+        self._in[rows] = here
+
+    def _grow(self, size: int) -> None:
+        more = size - len(self._reached)
+        if more > 0:
+            self._taken, self._dealt, self._reached = (
+                np.concatenate([sums, np.zeros(more)]) for sums in (self._taken, self._dealt, self._reached)
+            )
+
+    def damage_over_time(self) -> DamageOverTime:
+        """The means."""
+        reached = np.maximum(self._reached, 1.0)
+        return DamageOverTime(
+            seconds=tuple((np.arange(len(reached)) * STRETCH_S).tolist()),
+            taken=tuple(np.round(self._taken / reached, 2).tolist()),
+            dealt=tuple(np.round(self._dealt / reached, 2).tolist()),
+            fights=tuple(self._reached.astype(np.int64).tolist()),
+        )
 
 
 class _Blows:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from soulsai.acting.gym_world import GymWorld
-from soulsai.acting.policy import Policy
+from soulsai.acting.policy import NetworkPolicy, Policy
 from soulsai.config.schema import Config
 from soulsai.evaluation.evaluate import Evaluation, evaluate
+from soulsai.learning.exhibition import Exhibition
 from soulsai.learning.wiring import build_fighter
 
 JUDGING_SEED = 0x6A75_6467
@@ -46,14 +47,19 @@ class Judgement:
         }
 
 
-def judge(config: Config, policy: Policy, episodes: int) -> Judgement:
-    """Play `episodes` with the greedy policy."""
+def judge(
+    config: Config, policy: NetworkPolicy, episodes: int, *, step: int = 0, exhibition: Exhibition | None = None
+) -> Judgement:
+    """Play `episodes` with the greedy policy as it is at a step of the training; fights can be exhibited."""
     if config.world == "gym":
         returns = gym_returns(config, policy, episodes, JUDGING_SEED)
         error = 1.96 * float(returns.std(ddof=1)) / len(returns) ** 0.5 if len(returns) > 1 else float("inf")
         mean = float(returns.mean())
         return Judgement(mean, mean - error, mean + error, len(returns), 0, False)
-    found = evaluate_policy(config, policy, episodes, seed=JUDGING_SEED)
+    witness = exhibition.witness() if exhibition else None
+    found = evaluate_policy(config, policy, episodes, seed=JUDGING_SEED, witness=witness)
+    if exhibition:
+        exhibition.show(found, policy, witness, step)
     low, high = found.interval
     return Judgement(found.win_rate, low, high, found.fights, found.time_outs, True)
 

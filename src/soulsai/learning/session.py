@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,11 @@ from soulsai.learning.judging import evaluate_policy, gym_returns
 from soulsai.learning.preflight import preflight
 from soulsai.learning.training import Training, View, final_policy
 from soulsai.learning.wiring import build_fleet_loop, build_world, smallest
+from soulsai.runs.requests import KEPT, Requests
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
 from soulsai.telemetry.logfile import attach, detach
+from soulsai.telemetry.sinks import Sink
 from soulsai.transport.frames import keep_freed_memory
 from soulsai.transport.links import LearnerLink
 
@@ -69,14 +71,17 @@ def run_session(
     check: bool = True,
     fleet: Fleet | None = None,
     game: GameOptions | None = None,
+    sinks: Sequence[Sink] = (),
 ) -> Outcome:
     """Train in the folder of `run` to the end, or until `stop` says so; with a fleet, from what its workers play.
 
-    `game` says how the running game is played on this machine, for runs that train on it.
+    `game` says how the running game is played on this machine, for runs that train on it. Metrics go to `sinks` beside
+    the files of the run.
     """
     view = Logged(view)
     with run.lock(), _logging(run):
         training: Training | None = None
+        Requests(run).met(*KEPT)
         try:
             if config.world == "fight":
                 view.say("compiling the simulator (about 20 s the first time, a second later on)")
@@ -86,7 +91,7 @@ def run_session(
             if fleet:
                 keep_freed_memory()
             loop = build_fleet_loop(config, fleet.link, fleet.place, view.say) if fleet else None
-            training = Training(run, config, view=view, stop=stop, loop=loop, game=game)
+            training = Training(run, config, view=view, stop=stop, loop=loop, game=game, sinks=sinks)
             training.resume() if resume else training.begin()
             if not training.go():
                 training.close("stopped")

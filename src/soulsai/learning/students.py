@@ -137,7 +137,10 @@ class QStudent:
     def replay_metrics(self) -> dict[str, float]:
         """How the replay stands."""
         values = {"replay/size": float(len(self.store))}
-        return values | ({"beta": self._beta()} if self.config.replay.prioritized else {})
+        if isinstance(self.sampler, PrioritizedSampler):
+            values |= {"beta": self._beta(), "replay/priority_mean": self.sampler.mean,
+                       "replay/priority_max": self.sampler.largest}  # fmt: skip
+        return values
 
     def policy(self) -> NetworkPolicy:
         """The greedy policy as it is now, without noise; acting and learning draw theirs anew each time."""

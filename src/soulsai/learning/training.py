@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,21 +13,25 @@ from soulsai.acting.policy import NetworkPolicy
 from soulsai.checkpoints.store import Checkpoint, CheckpointStore
 from soulsai.config.schema import Config
 from soulsai.errors import RunError
+from soulsai.learning.exhibition import Exhibition
 from soulsai.learning.judging import Judgement, judge
 from soulsai.learning.loops import Loop
 from soulsai.learning.students import QStudent
 from soulsai.learning.wiring import build_loop, build_world, threads_of
 from soulsai.replay import ReplaySegments, SegmentInfo
 from soulsai.replay.segments import alive
+from soulsai.runs.requests import KEPT, LOOK_EVERY_S, Requests, asked
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
-from soulsai.telemetry.sinks import JsonlSink, Sinks, TensorBoardSink
+from soulsai.telemetry.clock import TELEMETRY
+from soulsai.telemetry.sinks import JsonlSink, Sink, Sinks, TensorBoardSink
 from soulsgym.errors import GameError
 
 if TYPE_CHECKING:
     from soulsgym.game.opening import GameOptions
 
 GAME_S_PER_STEP = 0.1
+WORKERS = "fleet/workers"
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Memory:
 
 
 class Training:
-    """A run being trained. `stop` is asked after every iteration whether to end here."""
+    """A run being trained. `stop` is asked after every iteration whether to end here; `sinks` get the metrics too."""
 
     def __init__(
         self,
@@ -78,6 +82,7 @@ class Training:
         stop: Callable[[], bool],
         loop: Loop | None = None,
         game: GameOptions | None = None,
+        sinks: Sequence[Sink] = (),
     ) -> None:
         self.run, self.config, self._view, self._stop = run, config, view, stop
         torch.set_num_threads(threads_of(config))
@@ -85,16 +90,21 @@ class Training:
         self.memory = Memory()
         self._checkpoints = CheckpointStore(run.checkpoints, config.run.keep_checkpoints)
         self._segments = ReplaySegments(run.replay)
+        self._requests = Requests(run)
+        self._exhibition = Exhibition(run, config, self.loop.clock, view.say)
+        self._more_sinks = sinks
         self._sinks: Sinks | None = None
         self._metrics: dict[str, float] = {}
         self._begun_s = self._logged_s = self._saved_s = 0.0
         self._logged_steps = self._logged_updates = 0
+        self._logged_workers = 0.0
 
     def begin(self) -> None:
         """Start from nothing."""
         self.loop.begin()
         self._sinks = Sinks(
-            [JsonlSink(self.run.metrics_file), TensorBoardSink(self.run.tensorboard)], warn=self._view.say
+            [JsonlSink(self.run.metrics_file), TensorBoardSink(self.run.tensorboard), *self._more_sinks],
+            warn=self._view.say,
         )
 
     def resume(self) -> None:
@@ -122,6 +132,7 @@ class Training:
             [
                 JsonlSink.resume(self.run.metrics_file, position["jsonl"]),
                 TensorBoardSink(self.run.tensorboard, purge_step=step + 1),
+                *self._more_sinks,
             ],
             warn=self._view.say,
         )
@@ -135,13 +146,15 @@ class Training:
         loop.clock.take()
         while not (done := self._is_done()) and not self._stop():
             self._metrics |= self._iterated()
-            requests = loop.requests()
+            requests = self._requests.take()
+            if "pause" in requests:
+                requests = self._pause()
             if "stop" in requests:
                 self._view.say("stopping and saving, as the operator asked")
                 break
             if self._judging_due():
                 self._judge()
-            if time.perf_counter() - self._logged_s >= run.log_every_s and loop.counters.steps > self._logged_steps:
+            if time.perf_counter() - self._logged_s >= run.log_every_s and self._has_news():
                 self._log()
             due = time.perf_counter() - self._saved_s >= run.checkpoint_every_s
             if due or loop.saving_is_due or "save" in requests:
@@ -150,6 +163,26 @@ class Training:
             self._log()
         self.save()
         return done
+
+    def _pause(self) -> tuple[str, ...]:
+        """Stand still until told to go on or to stop; what was asked for last. This is no time of training."""
+        if self.loop.counters.steps > self._logged_steps:
+            self._log()
+        self.loop.pause()
+        self.save("paused")
+        self._view.say("saved and paused, as the operator asked")
+        requests: tuple[str, ...] = ("pause",)
+        while "pause" in requests and "stop" not in requests and not self._stop():
+            time.sleep(LOOK_EVERY_S)
+            requests = asked(self.run)
+            self._begun_s = self._logged_s = time.perf_counter()
+            if "save" in requests:
+                self.save("paused")
+        self.loop.clock.take()
+        self._status("running")
+        if "pause" not in requests:
+            self._view.say("going on")
+        return requests
 
     def _iterated(self) -> dict[str, float]:
         """One turn of the loop. A game that cannot be played on ends the session, but what was learned is kept."""
@@ -160,8 +193,8 @@ class Training:
             self.save()
             raise
 
-    def save(self) -> None:
-        """Write a checkpoint."""
+    def save(self, state: str = "running") -> None:
+        """Write a checkpoint; `state` is how the run stands."""
         with self.loop.clock.phase("save"):
             self._note_time()
             memory, loop = self.memory, self.loop
@@ -170,7 +203,7 @@ class Training:
                 parts["best"] = memory.best
             if isinstance(loop, QStudent):
                 self._save_replay(loop)
-            state = {
+            notes = {
                 "counters": asdict(loop.counters),
                 "elapsed_s": memory.elapsed_s,
                 "judgement": memory.judgement and asdict(memory.judgement),
@@ -181,17 +214,19 @@ class Training:
                 "metrics_position": self._sinks.position() if self._sinks else None,
                 "loop": loop.notes(),
             }
-            self._checkpoints.save(loop.counters.steps, parts, state)
+            self._checkpoints.save(loop.counters.steps, parts, notes)
             self._segments.prune(self._needed_segments())
             loop.saved()
+        self._requests.met("save")
         self._saved_s = time.perf_counter()
-        self._status("running")
+        self._status(state)
 
     def close(self, state: str) -> None:
         """Release everything; `state` is how the run stands: finished, stopped or failed."""
         if self._sinks:
             self._sinks.close()
         self.loop.close()
+        self._requests.met(*KEPT)
         self._status(state)
 
     def networks(self) -> dict[str, torch.Tensor]:
@@ -211,7 +246,10 @@ class Training:
         memory, run = self.memory, self.config.run
         self.loop.pause()
         with self.loop.clock.phase("evaluate"):
-            judgement = judge(self.config, self.loop.policy(), run.evaluation_fights)
+            judgement = judge(
+                self.config, self.loop.policy(), run.evaluation_fights,
+                step=self.loop.counters.steps, exhibition=self._exhibition,
+            )  # fmt: skip
         memory.judgement, memory.judged_at = judgement, self.loop.counters.steps
         memory.reached = memory.reached + 1 if run.stop_at and judgement.score >= run.stop_at else 0
         # The newest policy is the one to keep, unless an earlier one was measurably better.
@@ -220,6 +258,11 @@ class Training:
             memory.best_judgement = judgement
         self._metrics |= judgement.metrics()
         self._log()
+
+    def _has_news(self) -> bool:
+        """Steps, or workers that came or went: those who watch want to know that there is none left."""
+        is_other = self._metrics.get(WORKERS, self._logged_workers) != self._logged_workers
+        return is_other or self.loop.counters.steps > self._logged_steps
 
     def _log(self) -> None:
         loop, now_s = self.loop, time.perf_counter()
@@ -235,9 +278,11 @@ class Training:
             metrics["game_hours"] = loop.counters.steps * GAME_S_PER_STEP / 3600.0
         metrics |= {f"time/{name}": share for name, share in loop.clock.shares().items()}
         loop.clock.take()
-        if self._sinks and loop.counters.steps > 0:
-            self._sinks.write(loop.counters.steps, self.memory.elapsed_s, metrics)
-        self._view.show(self._progress(metrics))
+        with loop.clock.phase(TELEMETRY):
+            if self._sinks and loop.counters.steps > 0:
+                self._sinks.write(loop.counters.steps, self.memory.elapsed_s, metrics)
+            self._view.show(self._progress(metrics))
+        self._logged_workers = metrics.get(WORKERS, self._logged_workers)
         self._metrics = {}
         self._logged_s = now_s
         self._logged_steps, self._logged_updates = loop.counters.steps, loop.counters.updates

@@ -104,3 +104,13 @@ class PrioritizedSampler:
     def total(self) -> float:
         """The sum of all priorities."""
         return float(self._tree[ROOT])
+
+    @property
+    def mean(self) -> float:
+        """The mean of all priorities; 0 without rows."""
+        return self.total / self._size if self._size else 0.0
+
+    @property
+    def largest(self) -> float:
+        """The largest priority there ever was: that of a new row."""
+        return self._largest

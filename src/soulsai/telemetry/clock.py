@@ -7,6 +7,8 @@ from time import perf_counter
 
 OTHER = "other"
 """The phase of time spent outside of all phases."""
+TELEMETRY = "telemetry"
+"""The phase of what is only written to be looked at."""
 
 
 class Phase:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -51,20 +50,25 @@ class Recording:
 
 def write_recording(file: Path | str, recording: Recording) -> None:
     """Write the recording as `.npz`."""
+    arrays = recording_arrays(recording, str(file))
+    with Path(file).open("wb") as out:
+        np.savez_compressed(out, **arrays)
+
+
+def recording_arrays(recording: Recording, file: str) -> dict[str, Any]:
+    """The arrays of its `.npz`, to be written into `file`; others may stand beside them there."""
     try:
         package = version("soulsgym")
     except PackageNotFoundError:
         package = "unknown"
     header = {"format": FORMAT_VERSION, "soulsgym": package, "steps": len(recording)}
-    _check(str(file), recording)
-    with Path(file).open("wb") as out:
-        np.savez_compressed(
-            out,
-            header=np.frombuffer(json.dumps(header).encode(), np.uint8),
-            fights=recording.fights,
-            actions=recording.actions,
-            episodes=recording.episodes,
-        )
+    _check(file, recording)
+    return {
+        "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
+        "fights": recording.fights,
+        "actions": recording.actions,
+        "episodes": recording.episodes,
+    }
 
 
 def read_recording(file: Path | str) -> Recording:
@@ -115,7 +119,9 @@ def _read_npz(path: Path) -> Recording:
             if missing:
                 raise RecordingError(f"{path}: {missing[0]} is missing; write it with write_recording")
             arrays = {name: archive[name] for name in ARRAYS}
-    except (zipfile.BadZipFile, EOFError, ValueError, OSError) as error:
+    except RecordingError:
+        raise
+    except Exception as error:  # flipped bits make NumPy and zipfile raise nearly anything, even errors of syntax
         raise RecordingError(f"{path}: is damaged or cut short ({error}); copy or record it again") from error
     _check_header(path, arrays["header"])
     stored = arrays["fights"]

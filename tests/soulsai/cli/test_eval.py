@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from soulsai.cli import main as cli
 from soulsai.errors import RunError
 from soulsai.evaluation import Evaluation
+from soulsai.evaluation.thoughts import read_told
 from soulsgym.errors import MisuseError, SoulsError
 
 
@@ -47,6 +48,31 @@ def test_json_is_the_evaluation_that_is_kept(run):
     assert (settings.phase, settings.full, settings.no_hit, settings.step_limit) == (1, True, True, 300)
     assert names_of(run)[-1] == "eval-hard-randomize-0.5-no-hit"
     assert json.loads(run.evaluations()[-1][1]) == json.loads(text)
+
+
+def test_fights_are_kept_for_the_viewer(run):
+    before = set(run.recordings.iterdir())
+    text = shown("eval", run.folder, "--fights", 5, "--record", 2)
+    kept = sorted(set(run.recordings.iterdir()) - before)
+    evaluation, _ = run.evaluations()[-1]
+    assert [file.name for file in kept] == [f"{evaluation}-0001.npz", f"{evaluation}-0002.npz"]
+    assert f"kept 2 fights in {run.recordings}; see them: souls dashboard {run.folder}" in text
+    told = [read_told(file) for file in kept]
+    assert [one.about["fight"] for one in told] == [0, 1]
+    assert all(one.thoughts is not None for one in told)
+    found = Evaluation.from_json(run.evaluations()[-1][1])
+    assert [one.recording.fights["step"][-1] for one in told] == found.steps[:2].tolist()
+
+
+def test_fights_of_two_that_take_turns_are_kept_without_their_thoughts(run):
+    shown("eval", run.folder, run.folder, "--fights", 2, "--record", 1)
+    assert read_told(max(run.recordings.iterdir(), key=lambda file: file.stat().st_mtime_ns)).thoughts is None
+
+
+def test_only_a_run_keeps_fights():
+    result = souls("eval", "player:duellist", "--record", 1)
+    assert result.exit_code == 2
+    assert "no folder to keep fights in" in " ".join(result.output.replace("│", " ").split())
 
 
 def test_same_seed_same_fights(run):

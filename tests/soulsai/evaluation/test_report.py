@@ -6,7 +6,7 @@ import re
 import pytest
 
 from soulsai.errors import RunError
-from soulsai.evaluation.charts import MOST_POINTS, curve, metric_charts
+from soulsai.evaluation.charts import MOST_POINTS, curve, damage_chart, metric_charts
 from soulsai.evaluation.report import write_report
 
 EVIL = "</script><img src=x onerror=alert(1)>"
@@ -122,3 +122,13 @@ def test_long_curves_are_thinned_and_keep_their_end():
 def test_what_is_no_number_is_left_out():
     rows = [{"a": 1.0}, {"a": float("nan")}, {"a": None}, {}, {"a": "x"}, {"a": 2}]
     assert curve(rows, "a", [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]).y == [1.0, 2.0]
+
+
+def test_damage_over_time(written, duels):
+    """A curve each of what was taken and dealt; an evaluation of an older version has none."""
+    assert [chart.title for chart in damage_chart(duels)] == ["Damage over time"]
+    assert "among those still going on" in damage_chart(duels)[0].note
+    old = dataclasses.replace(duels, damage_over_time=None)
+    assert damage_chart(old) == []
+    assert "Damage over time" in written(evaluations=[duels])
+    assert "Damage over time" not in written(evaluations=[old])

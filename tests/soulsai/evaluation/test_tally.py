@@ -1,11 +1,14 @@
 """Counting, with records made by hand."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
+from soulsai.evaluation import Evaluation
 from soulsai.evaluation.tally import GRID_CELLS, Tally, relative_m
+from soulsgym.errors import MisuseError
 from soulsgym.state import FIGHT, Outcome
 
 
@@ -154,3 +157,46 @@ def test_places(story):
     assert np.argwhere(grid).tolist() == [[26, 20]]
     assert grid.shape == (GRID_CELLS, GRID_CELLS)
     assert hits.sum() == 0
+
+
+def test_damage_over_time(moveset):
+    """By stretches of 5 s in which steps began, among the fights that came so far."""
+    tally = Tally(moveset)
+    now = np.zeros(2, FIGHT)
+    for name in ("hit_by", "dodged", "boss_move"):
+        now[name] = -1
+    tally.begin(now)
+    for time_s, taken, dealt, playing in (
+        (0.0, 100.0, 0.0, [True, True]),
+        (4.9, 50.0, 30.0, [True, True]),
+        (5.0, 10.0, 80.0, [True, False]),
+        (12.0, 0.0, 20.0, [True, False]),
+    ):
+        before, after = now.copy(), now.copy()
+        before["time_s"] = time_s
+        after["time_s"] = time_s + 0.1
+        after["damage_taken"][0], after["damage_dealt"][0] = taken, dealt
+        after["damage_taken"][1] = 1000.0 if not playing[1] else 0.0  # of a fight that is over: not counted
+        tally.add(before, after, np.array(playing))
+    found = tally.damage_over_time()
+    assert found.seconds == (0.0, 5.0, 10.0)
+    assert found.fights == (2, 1, 1)
+    assert found.taken == (75.0, 10.0, 0.0)
+    assert found.dealt == (15.0, 80.0, 20.0)
+
+
+def test_damage_over_time_sums_up(duels):
+    """All damage of all fights is in it, and it is kept in the file; files without it are still read."""
+    found = duels.damage_over_time
+    assert found.fights[0] == duels.fights
+    assert list(found.fights) == sorted(found.fights, reverse=True)
+    taken = sum(mean * fights for mean, fights in zip(found.taken, found.fights, strict=True))
+    assert taken == pytest.approx(duels.damage_taken.sum(), rel=1e-3)
+    content = json.loads(duels.to_json())
+    assert Evaluation.from_json(duels.to_json()).damage_over_time == found
+    assert set(content["damage_over_time"]) == {"seconds", "taken", "dealt", "fights"}
+    del content["damage_over_time"]
+    assert Evaluation.from_json(json.dumps(content)).damage_over_time is None
+    content["damage_over_time"] = {"seconds": [0.0], "taken": [], "dealt": [], "fights": []}
+    with pytest.raises(MisuseError, match="evaluation cannot be read"):
+        Evaluation.from_json(json.dumps(content))

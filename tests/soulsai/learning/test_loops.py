@@ -42,10 +42,14 @@ def test_updates_in_bursts():
 
 def test_metrics_of_the_q_loop():
     loop = begun("smoke-q", *FIGHTS, "replay.prioritized=true", "run.steps=20000")
-    assert loop.iterate().keys() == {"epsilon", "replay/size", "beta"}
+    first = loop.iterate()
+    assert first.keys() == {"epsilon", "replay/size", "beta", "replay/priority_mean", "replay/priority_max"}
+    assert (first["replay/priority_mean"], first["replay/priority_max"]) == (1.0, 1.0)  # nothing was learned from yet
     for _ in range(2):
         metrics = loop.iterate()
-    assert {"loss/q", "q/mean", "gradient/norm"} <= metrics.keys()
+    assert {"loss/q", "q/mean", "q/max", "gradient/norm"} <= metrics.keys()
+    assert metrics["q/max"] >= metrics["q/mean"]
+    assert 0.0 < metrics["replay/priority_mean"] < metrics["replay/priority_max"]
     share = loop.counters.steps / 20_000
     assert metrics["beta"] == pytest.approx(0.4 + 0.6 * share)
     assert metrics["epsilon"] == pytest.approx(1.0 - 0.98 * loop.counters.steps / 50_000)

@@ -3,6 +3,8 @@
 import errno
 import json
 import shutil
+import threading
+import time
 
 import pytest
 import torch
@@ -11,11 +13,15 @@ from soulsai.checkpoints import store as checkpoints
 from soulsai.checkpoints.store import CheckpointStore
 from soulsai.config import config_to_toml, load_preset, with_settings
 from soulsai.errors import PreflightError, RunError
-from soulsai.learning import session, training
+from soulsai.evaluation.evaluation import Evaluation
+from soulsai.learning import exhibition, session, training
 from soulsai.learning.judging import Judgement
 from soulsai.learning.session import run_session
 from soulsai.learning.training import Training, final_policy
+from soulsai.runs.requests import ask, asked
 from soulsai.runs.run import Run
+from soulsai.runs.status import Status
+from soulsgym.recordings.recording import read_recording
 
 PPO = ["run.steps=2000", "run.log_every_s=0", "run.evaluate_every_steps=0", "fight.number=4",
        "fight.variants=['standard']", "fight.decisions=true", "ppo.rollout=4", "ppo.epochs=1", "ppo.minibatch=16",
@@ -141,7 +147,7 @@ class Judge:
         self.scores, self.steps, self.weights, self.training = iter(scores), [], [], None
         monkeypatch.setattr(training, "judge", self)
 
-    def __call__(self, config, policy, episodes):
+    def __call__(self, config, policy, episodes, *, step, exhibition):
         score = next(self.scores)
         self.steps.append(self.training.loop.counters.steps)
         self.weights.append(weights(self.training))
@@ -426,3 +432,137 @@ def test_segments_of_the_replay_are_cleared_away(tmp_path):
     store = CheckpointStore(made.run.checkpoints)
     needed = {info["name"] for number in store.numbers() for info in store.load_state(number)["segments"]}
     assert {path.name for path in made.run.replay.iterdir()} == needed
+
+
+# What it is asked for while it trains
+
+
+class Scene(threading.Thread):
+    """Someone beside the training who asks for things as soon as its state is what they wait for."""
+
+    def __init__(self, run, *acts):
+        super().__init__(daemon=True)
+        self.run_asked, self.acts, self.seen = run, acts, []
+        self.start()
+
+    def run(self):
+        for awaited, action in self.acts:
+            deadline_s = time.monotonic() + 20.0
+            while not awaited(self.run_asked) and time.monotonic() < deadline_s:
+                time.sleep(0.01)
+            self.seen.append((self.run_asked.status().state, self.run_asked.status().step))
+            ask(self.run_asked, action)
+
+
+def state_is(state):
+    return lambda run: run.status().state == state
+
+
+def is_saved(run):
+    return state_is("running")(run) and any(run.checkpoints.glob("[0-9]*"))
+
+
+def waited(seconds):
+    begun_s = []
+
+    def is_over(run):
+        begun_s.append(time.monotonic())
+        return time.monotonic() - begun_s[0] > seconds
+
+    return is_over
+
+
+def endless(folder, *settings):
+    run, config = create(folder, "smoke", *PPO, "run.steps=100000000", "run.checkpoint_every_s=0.05", *settings)
+    return run, lambda: run_session(run, config, resume=False, view=Heard(), stop=never, check=False)
+
+
+def test_stop_saves_and_ends(tmp_path):
+    run, go = endless(tmp_path / "run")
+    scene = Scene(run, (is_saved, "stop"))
+    assert not go().finished
+    assert run.status().state == "stopped"
+    assert run.status().step >= scene.seen[0][1] > 0
+    assert asked(run) == ()
+    assert max(int(path.name) for path in run.checkpoints.glob("[0-9]*")) == run.status().step
+
+
+def test_save_writes_a_checkpoint_at_once(tmp_path):
+    run, go = endless(tmp_path / "run", "run.checkpoint_every_s=1000")
+    is_met = lambda run: any(run.checkpoints.glob("[0-9]*")) and asked(run) == ()  # noqa: E731
+    scene = Scene(run, (lambda run: run.metrics_file.exists() and run.metrics(), "save"), (is_met, "stop"))
+    go()
+    assert len(scene.seen) == 2
+
+
+def test_a_paused_run_stands_still_and_this_is_no_time_of_training(tmp_path):
+    run, go = endless(tmp_path / "run")
+    begun_s = time.monotonic()
+    scene = Scene(run, (is_saved, "pause"), (state_is("paused"), "save"), (waited(1.5), "resume"), (is_saved, "stop"))
+    go()
+    passed_s = time.monotonic() - begun_s
+    (_, _), (paused, at_first), (still_paused, at_last), _ = scene.seen
+    assert (paused, still_paused) == ("paused", "paused")
+    assert at_first == at_last < run.status().step
+    assert run.metrics()[-1]["elapsed_s"] < passed_s - 1.5
+
+
+def test_a_paused_run_can_be_stopped(tmp_path):
+    run, go = endless(tmp_path / "run")
+    Scene(run, (is_saved, "pause"), (state_is("paused"), "stop"))
+    assert not go().finished
+    assert (run.status().state, asked(run)) == ("stopped", ())
+
+
+def test_what_an_earlier_process_was_asked_for_is_forgotten(tmp_path):
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+    with run.lock():
+        for action in ("save", "pause", "stop"):
+            ask(run, action)
+    assert run_session(run, config, resume=False, view=Heard(), stop=never, check=False).finished
+
+
+def test_a_killed_run_that_was_paused_is_a_killed_one(tmp_path):
+    run, _ = create(tmp_path / "run", "smoke", *PPO)
+    run.write_status(Status("paused", 5, 10))
+    assert run.status().state == "killed"
+
+
+# What is kept of evaluations, for whoever looks
+
+
+def judging(folder, *settings):
+    often = ("run.evaluate_every_steps=600", "run.evaluation_fights=3", "fight.step_limit=200")
+    run, config = create(folder, "smoke", *PPO, *often, *settings)
+    view = Heard()
+    run_session(run, config, resume=False, view=view, stop=never, check=False)
+    return run, view
+
+
+def test_the_newest_evaluation_and_fights_of_it_are_kept(tmp_path):
+    run, _ = judging(tmp_path / "run")
+    newest = Evaluation.from_json(run.judged_file.read_text())
+    assert newest.fights == 3
+    rates = [row["win_rate/evaluation"] for row in run.metrics() if "win_rate/evaluation" in row]
+    assert newest.win_rate == rates[-1]
+    fights = sorted(file.name for file in run.recordings.iterdir())
+    assert fights  # only those of the first evaluation: the next ones came sooner than 20 s
+    assert len({name.split("-")[1] for name in fights}) == 1
+    assert len(read_recording(run.recordings / fights[0])) > 1
+
+
+def test_fights_need_not_be_kept(tmp_path):
+    run, _ = judging(tmp_path / "run", "run.record_every_s=0")
+    assert run.judged_file.exists()
+    assert not list(run.recordings.iterdir())
+
+
+def test_a_full_disk_ends_the_exhibition_not_the_training(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(exhibition, "keep_fights", full)
+    run, view = judging(tmp_path / "run", "run.record_every_s=0.001")
+    told = [text for text in view.news if "no longer kept for the viewer" in text]
+    assert told == ["evaluations are no longer kept for the viewer: [Errno 28] No space left on device"]
+    assert run.status().state == "finished"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from soulsgym.envs.render import palette
-from soulsgym.envs.render.canvas import Canvas
+from soulsgym.envs.render.drawing import Drawing
 from soulsgym.envs.render.plan import Stand, at_the_blow, blade_area, blade_deg, hit_area, sector, strike_area
 from soulsgym.envs.render.story import Stretch
 from soulsgym.movesets import Moveset
@@ -17,7 +17,7 @@ STRIKE_COMING_S = 0.3
 
 
 def draw_boss_blows(
-    canvas: Canvas, fight: np.void, boss: Stand, player: Stand, moveset: Moveset, stretches: list[Stretch]
+    canvas: Drawing, fight: np.void, boss: Stand, player: Stand, moveset: Moveset, stretches: list[Stretch]
 ) -> None:
     """Every blow of the boss that comes, or landed within the last step."""
     landed = [
@@ -36,7 +36,7 @@ def draw_boss_blows(
         _draw_landing(canvas, hit, boss, stretch)
 
 
-def draw_player_blow(canvas: Canvas, fight: np.void, player: Stand, moveset: Moveset) -> None:
+def draw_player_blow(canvas: Drawing, fight: np.void, player: Stand, moveset: Moveset) -> None:
     """The blow of the player's move."""
     if fight["player_move"] < 0:
         return
@@ -52,7 +52,7 @@ def draw_player_blow(canvas: Canvas, fight: np.void, player: Stand, moveset: Mov
         canvas.lines(area, palette.PLAYER_STRIKE, 1.2, 0.6, closed=True)
 
 
-def _draw_coming(canvas: Canvas, hit: Hit, boss: Stand, progress: float) -> None:
+def _draw_coming(canvas: Drawing, hit: Hit, boss: Stand, progress: float) -> None:
     colour = palette.mix(palette.WARNING, palette.DANGER, progress)
     area = hit_area(hit, boss)
     canvas.polygon(area, colour, 0.10)
@@ -63,7 +63,7 @@ def _draw_coming(canvas: Canvas, hit: Hit, boss: Stand, progress: float) -> None
         _draw_way(canvas, hit, boss)
 
 
-def _draw_landing(canvas: Canvas, hit: Hit, boss: Stand, stretch: Stretch) -> None:
+def _draw_landing(canvas: Drawing, hit: Hit, boss: Stand, stretch: Stretch) -> None:
     if hit.sweep:
         whole = hit_area(hit, boss)
         canvas.polygon(whole, palette.DANGER, 0.14)
@@ -77,12 +77,12 @@ def _draw_landing(canvas: Canvas, hit: Hit, boss: Stand, stretch: Stretch) -> No
         _draw_blade(canvas, hit, boss, stretch.to_s, 1.0)
 
 
-def _draw_blade(canvas: Canvas, hit: Hit, boss: Stand, move_s: float, alpha: float) -> None:
+def _draw_blade(canvas: Drawing, hit: Hit, boss: Stand, move_s: float, alpha: float) -> None:
     blade = Stand(*boss.at, boss.heading_rad + np.deg2rad(blade_deg(hit, move_s)))
     canvas.lines([blade.offset(hit.inner_m, 0.0), blade.offset(hit.reach_m, 0.0)], palette.BLADE, 3.0, alpha)
 
 
-def _draw_way(canvas: Canvas, hit: Hit, boss: Stand) -> None:
+def _draw_way(canvas: Drawing, hit: Hit, boss: Stand) -> None:
     """An arrow along the arc that the blade will take."""
     start, end = hit.arc_deg
     radius_m = hit.reach_m * 0.8

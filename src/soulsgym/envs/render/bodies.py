@@ -9,7 +9,7 @@ import numpy as np
 
 from soulsgym.controls import DIRECTIONS, Button
 from soulsgym.envs.render import palette
-from soulsgym.envs.render.canvas import Canvas
+from soulsgym.envs.render.drawing import Drawing
 from soulsgym.envs.render.plan import Point, Stand, sector
 from soulsgym.envs.render.story import TRAIL_STEPS, Trace
 from soulsgym.movesets import Moveset
@@ -20,14 +20,14 @@ VIEW_M = 6.0
 TENDRILS = 11
 
 
-def draw_camera(canvas: Canvas, camera_pose: np.ndarray[tuple[int], np.dtype[np.float32]]) -> None:
+def draw_camera(canvas: Drawing, camera_pose: np.ndarray[tuple[int], np.dtype[np.float32]]) -> None:
     """A faint cone from the camera along its view."""
     eye = Stand(float(camera_pose[0]), float(camera_pose[1]), math.atan2(-camera_pose[3], -camera_pose[4]))
     canvas.polygon(sector(eye, -VIEW_HALF_DEG, VIEW_HALF_DEG, VIEW_M), palette.WHITE, 0.045)
     canvas.polygon(sector(eye, -VIEW_HALF_DEG, VIEW_HALF_DEG, 0.55), palette.WHITE, 0.28)
 
 
-def draw_trails(canvas: Canvas, traces: list[Trace], step: int, moveset: Moveset) -> None:
+def draw_trails(canvas: Drawing, traces: list[Trace], step: int, moveset: Moveset) -> None:
     """Where the boss came from, and the shadows of a roll."""
     for last, trace in pairwise(traces):
         fade = 1.0 - (step - trace.step) / TRAIL_STEPS
@@ -40,7 +40,7 @@ def draw_trails(canvas: Canvas, traces: list[Trace], step: int, moveset: Moveset
             canvas.circle(trace.player, moveset.player.radius_m, colour, 0.55 * fade)
 
 
-def draw_boss(canvas: Canvas, boss: Stand, fight: np.void, moveset: Moveset) -> None:
+def draw_boss(canvas: Drawing, boss: Stand, fight: np.void, moveset: Moveset) -> None:
     """The boss: its radius, its face, white when hit, golden while open."""
     radius_m = moveset.boss.radius_m
     move = int(fight["boss_move"])
@@ -60,7 +60,7 @@ def draw_boss(canvas: Canvas, boss: Stand, fight: np.void, moveset: Moveset) -> 
         canvas.circle(boss.at, radius_m * 0.14, palette.WHITE)
 
 
-def draw_player(canvas: Canvas, player: Stand, fight: np.void, moveset: Moveset) -> None:
+def draw_player(canvas: Drawing, player: Stand, fight: np.void, moveset: Moveset) -> None:
     """The player: green halo while blows pass through him, red when hurt, smaller as he falls."""
     radius_m = moveset.player.radius_m * 1.15 * _fallen_share(fight)
     if fight["invulnerable"] and fight["player_move"] != FALL_MOVE:
@@ -69,7 +69,7 @@ def draw_player(canvas: Canvas, player: Stand, fight: np.void, moveset: Moveset)
     hurt = fight["damage_taken"] > 0.0 and fight["player_move"] != FALL_MOVE
     if hurt:
         canvas.circle(player.at, 1.15, palette.DANGER, 0.55)
-    if _parries(fight, moveset):
+    if parries(fight, moveset):
         canvas.lines(sector(player, -60.0, 60.0, 0.85)[:-1], palette.PARRY, 3.0)
     canvas.circle(_lower(player.at), radius_m * 1.15, palette.BLACK, 0.35)
     _draw_nose(canvas, player, radius_m, palette.PLAYER_EDGE)
@@ -77,7 +77,7 @@ def draw_player(canvas: Canvas, player: Stand, fight: np.void, moveset: Moveset)
     canvas.circle(player.at, radius_m * 0.78, palette.mix(palette.PLAYER, palette.DANGER, 0.7 if hurt else 0.0))
 
 
-def draw_intent(canvas: Canvas, player: Stand, fight: np.void, control: np.void) -> None:
+def draw_intent(canvas: Drawing, player: Stand, fight: np.void, control: np.void) -> None:
     """A chevron where the pressed direction points, which is in the frame of the camera."""
     if not 0 <= control["direction"] < len(DIRECTIONS):
         return
@@ -92,7 +92,8 @@ def _fallen_share(fight: np.void) -> float:
     return max(0.4, 1.0 - float(fight["player_move_s"])) if fight["player_move"] == FALL_MOVE else 1.0
 
 
-def _parries(fight: np.void, moveset: Moveset) -> bool:
+def parries(fight: np.void, moveset: Moveset) -> bool:
+    """Whether a blow would be parried now."""
     move = int(fight["player_move"])
     if move < 0:
         return False
@@ -100,7 +101,7 @@ def _parries(fight: np.void, moveset: Moveset) -> bool:
     return start_s <= float(fight["player_move_s"]) < end_s
 
 
-def _draw_nose(canvas: Canvas, stand: Stand, radius_m: float, colour: palette.Colour) -> None:
+def _draw_nose(canvas: Drawing, stand: Stand, radius_m: float, colour: palette.Colour) -> None:
     side = radius_m * 0.62
     corners = [
         stand.offset(radius_m * 0.7, -side),
@@ -110,7 +111,7 @@ def _draw_nose(canvas: Canvas, stand: Stand, radius_m: float, colour: palette.Co
     canvas.polygon(corners, colour)
 
 
-def _draw_tendrils(canvas: Canvas, boss: Stand, radius_m: float, step: int) -> None:
+def _draw_tendrils(canvas: Drawing, boss: Stand, radius_m: float, step: int) -> None:
     """The black growth of the second phase, restless behind the body."""
     for i in range(TENDRILS):
         bearing = math.radians(60.0 + 240.0 * i / (TENDRILS - 1)) + 0.12 * math.sin(0.9 * step + 1.7 * i)

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pygame
 
-from soulsgym.controls import DIRECTIONS, Button
 from soulsgym.envs.render import palette
 from soulsgym.envs.render.ground import Overview
 from soulsgym.envs.render.palette import Colour
 from soulsgym.envs.render.plan import Point
 from soulsgym.envs.render.story import WORD_STEPS, Rest, Story
 from soulsgym.envs.render.view import View
+from soulsgym.envs.render.words import control_name, plain_name
 from soulsgym.movesets import Moveset
 from soulsgym.state import Outcome
 
@@ -27,7 +27,6 @@ TOP_PX, BOTTOM_PX = 64, 92
 CLOSE_PX, CLOSE_ASIDE_PX = 150.0, 62.0
 ROLL_MOVE, FALL_MOVE = -2, -3
 WORD_COLOURS = {"hurt": (255, 92, 70), "dealt": (255, 226, 140), "dodged": palette.INVULNERABLE}
-BUTTON_NAMES = {Button.LIGHT: "light attack", Button.HEAVY: "heavy attack", Button.PARRY: "parry"}
 MAX_KEPT_TEXTS = 1000
 
 Spans = Sequence[tuple[float, float, Colour]]
@@ -307,19 +306,3 @@ class Hud:
 
 def _px(view: View, pose: npt.NDArray[np.float32]) -> Point:
     return view.to_px((float(pose[0]), float(pose[1])))
-
-
-def plain_name(name: str) -> str:
-    """A name of the data files as one reads it."""
-    return name.replace("_", " ")
-
-
-def control_name(control: np.void) -> str:
-    """What was pressed, in words."""
-    direction, button = int(control["direction"]), Button(int(control["button"]))
-    way = DIRECTIONS[direction] if 0 <= direction < len(DIRECTIONS) else ""
-    if button == Button.NONE:
-        return f"walk {way}" if way else "nothing"
-    if button == Button.ROLL:
-        return f"roll {way}" if way else "backstep"
-    return f"{way} {BUTTON_NAMES[button]}".strip()

@@ -18,24 +18,29 @@ if TYPE_CHECKING:
 Picture = npt.NDArray[np.uint8]
 MIN_SIZE = (480, 360)
 """Below this the bars and labels would lie on top of each other."""
+MIN_WORDLESS = (16, 16)
 
 
 class FightRenderer:
     """Draws one fight; remembers the last second of it for trails and numbers, so use one renderer per fight.
 
     A record of another fight, or an earlier step, begins a new picture story. `draw` needs no screen; only `show` does.
+    Without `words` there are no bars and labels, and the picture may be small.
     """
 
-    def __init__(self, moveset: Moveset, size: tuple[int, int] = (960, 720), *, fps: float = 10.0) -> None:
+    def __init__(
+        self, moveset: Moveset, size: tuple[int, int] = (960, 720), *, fps: float = 10.0, words: bool = True
+    ) -> None:
         if importlib.util.find_spec("pygame") is None:
             raise MisuseError("rendering needs pygame-ce, which is not installed; run `pip install soulsgym[render]`")
-        if size[0] < MIN_SIZE[0] or size[1] < MIN_SIZE[1]:
-            raise MisuseError(f"picture size {size} is too small; give at least {MIN_SIZE}")
+        least = MIN_SIZE if words else MIN_WORDLESS
+        if size[0] < least[0] or size[1] < least[1]:
+            raise MisuseError(f"picture size {size} is too small; give at least {least}")
         # pygame greets on standard output, which belongs to the user's program.
         os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
         from soulsgym.envs.render.scene import Scene
 
-        self._scene = Scene(moveset, size)
+        self._scene = Scene(moveset, size, words=words)
         self._title = moveset.boss.name
         self._fps = fps
         self._window: Window | None = None

@@ -17,18 +17,25 @@ from soulsgym.envs.render.story import Story
 from soulsgym.envs.render.view import View
 from soulsgym.movesets import Moveset
 
+CLOSE_M, CLOSE_AROUND_M = 9.5, 3.6
+"""Pictures without words are small ones: they go nearer."""
+
 
 class Scene:
     """Paints pictures of one fight after another."""
 
-    def __init__(self, moveset: Moveset, size: tuple[int, int]) -> None:
+    def __init__(self, moveset: Moveset, size: tuple[int, int], *, words: bool = True) -> None:
         self.size = size
         self._moveset = moveset
-        self._view = View(moveset.arena, size, top_px=TOP_PX, bottom_px=BOTTOM_PX)
+        self._view = (
+            View(moveset.arena, size, top_px=TOP_PX, bottom_px=BOTTOM_PX)
+            if words
+            else View(moveset.arena, size, top_px=0.0, bottom_px=0.0, nearest_m=CLOSE_M, around_m=CLOSE_AROUND_M)
+        )
         self._canvas = Canvas(size, self._view)
         self._ground = Ground(moveset.arena)
         self._story = Story(moveset)
-        self._hud = Hud(moveset, size)
+        self._hud = Hud(moveset, size) if words else None
         self._picture = pygame.Surface(size, depth=32)
 
     def paint(self, fight: np.void, control: np.void | None) -> pygame.Surface:
@@ -37,7 +44,8 @@ class Scene:
         self._follow(fight, player, boss)
         self._paint_arena(fight, control, player, boss)
         pygame.transform.smoothscale(self._canvas.surface, self.size, self._picture)
-        self._hud.draw(self._picture, self._view, fight, control, self._story)
+        if self._hud is not None:
+            self._hud.draw(self._picture, self._view, fight, control, self._story)
         return self._picture
 
     def pixels(self, picture: pygame.Surface) -> npt.NDArray[np.uint8]:

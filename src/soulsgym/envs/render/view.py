@@ -22,7 +22,17 @@ CONTEXT_SHARE = 0.15
 class View:
     """Maps metres to pixels; x to the right and y upwards, so nothing is mirrored."""
 
-    def __init__(self, arena: Arena, size: tuple[int, int], *, top_px: float, bottom_px: float) -> None:
+    def __init__(
+        self,
+        arena: Arena,
+        size: tuple[int, int],
+        *,
+        top_px: float,
+        bottom_px: float,
+        nearest_m: float = NEAREST_M,
+        around_m: float = AROUND_M,
+    ) -> None:
+        self._nearest_m, self._around_m = nearest_m, around_m
         xs, ys = [corner.x_m for corner in arena.corners], [corner.y_m for corner in arena.corners]
         self._middle = (min(xs) + max(xs)) / 2.0, (min(ys) + max(ys)) / 2.0
         self._free_px = size[0], size[1] - top_px - bottom_px
@@ -58,7 +68,7 @@ class View:
             (a[0] + b[0]) / 2.0 * (1.0 - CONTEXT_SHARE) + self._middle[0] * CONTEXT_SHARE,
             (a[1] + b[1]) / 2.0 * (1.0 - CONTEXT_SHARE) + self._middle[1] * CONTEXT_SHARE,
         )
-        half_x = max(abs(a[0] - centre[0]), abs(b[0] - centre[0])) + AROUND_M
-        half_y = max(abs(a[1] - centre[1]), abs(b[1] - centre[1])) + AROUND_M
+        half_x = max(abs(a[0] - centre[0]), abs(b[0] - centre[0])) + self._around_m
+        half_y = max(abs(a[1] - centre[1]), abs(b[1] - centre[1])) + self._around_m
         fit = min(self._free_px[0] / (2.0 * half_x), self._free_px[1] / (2.0 * half_y))
-        return centre, min(max(fit, self._free_px[1] / FARTHEST_M), self._free_px[1] / NEAREST_M)
+        return centre, min(max(fit, self._free_px[1] / FARTHEST_M), self._free_px[1] / self._nearest_m)

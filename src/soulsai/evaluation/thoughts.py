@@ -1,0 +1,230 @@
+"""Thoughts: what a policy saw and weighed in a recorded fight, and the file that holds both.
+
+The file is a recording, which everything that reads recordings reads; beside its arrays there are `about` and
+`thoughts`, JSON as bytes, and arrays whose names begin with `thought_`. Nothing in it is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsai.runs.files import write_atomically
+from soulsgym.recordings.recording import Recording, read_recording, recording_arrays
+from soulsgym.state import NUM_ACTIONS
+
+FORMAT = 1
+"""Version of the extras; rises when their meaning changes."""
+PROBABILITY, Q = "probability", "q"
+KINDS = (PROBABILITY, Q)
+MOST_BYTES = 256 * 2**20
+"""Extras that would take more memory than this are nobody's thoughts."""
+MOST_LAYERS = 64
+ZERO = 128
+"""What stands for 0 among the 256 shades of an activation."""
+FINEST = 127
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """What one layer of the network said at every decision, in 256 shades."""
+
+    name: str
+    shades: npt.NDArray[np.uint8]  # [decisions, units]; 128 is 0
+    scale: npt.NDArray[np.float32]  # [units]; the value that the last shade stands for
+
+    def values(self) -> npt.NDArray[np.float32]:
+        """The activations, as exactly as the shades tell."""
+        return ((self.shades.astype(np.float32) - ZERO) * (self.scale / FINEST)).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Thoughts:
+    """Per decision what the policy weighed. Steps of a recording without a choice have none."""
+
+    kind: str  # of the scores: probability or q
+    actions: tuple[int, ...]  # numbers of the actions the agent chooses from
+    records: npt.NDArray[np.int32]  # [decisions] which record was seen, ascending
+    scores: npt.NDArray[np.float32]  # [decisions, actions]
+    open: npt.NDArray[np.bool_]  # [decisions, actions]
+    chosen: npt.NDArray[np.int32]  # [decisions] position among the actions
+    value: npt.NDArray[np.float32]  # [decisions] of the state
+    layers: tuple[Layer, ...] = ()
+    sights: tuple[str, ...] = ()  # names of the numbers that are the observation, the first layer
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def of(self, low: int, high: int) -> Thoughts:
+        """The thoughts at the records from `low` to before `high`, counted from there."""
+        rows = slice(*np.searchsorted(self.records, (low, high)).tolist())
+        return replace(
+            self,
+            records=self.records[rows] - np.int32(low),
+            scores=self.scores[rows],
+            open=self.open[rows],
+            chosen=self.chosen[rows],
+            value=self.value[rows],
+            layers=tuple(replace(layer, shades=layer.shades[rows]) for layer in self.layers),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """A file of fights: the recording, what is told about it, and its thoughts or why there are none."""
+
+    recording: Recording
+    about: Mapping[str, Any] = field(default_factory=dict)
+    thoughts: Thoughts | None = None
+    reason: str = ""
+
+
+def shaded(values: Array, *, each: bool) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
+    """Values [decisions, units] in 256 shades and their scale: one for `each` unit, or the same for all."""
+    values = np.nan_to_num(np.asarray(values, np.float32), posinf=0.0, neginf=0.0)
+    largest = (
+        np.abs(values).max(axis=0, initial=0.0) if each else np.full(values.shape[1], np.abs(values).max(initial=0))
+    )
+    scale = np.where(largest > 0.0, largest, 1.0).astype(np.float32)
+    return np.rint(values * (FINEST / scale) + ZERO).astype(np.uint8), scale
+
+
+def write_told(
+    file: Path, recording: Recording, about: Mapping[str, Any], thoughts: Thoughts | None = None, *, level: int = 1
+) -> None:
+    """Write a recording with what is told about it, in one moment; `level` of compression 0 to 9."""
+    arrays = {**recording_arrays(recording, str(file)), "about": _json(about)}
+    if thoughts is not None:
+        arrays |= _arrays(thoughts)
+    stream = io.BytesIO()
+    with zipfile.ZipFile(
+        stream, "w", zipfile.ZIP_DEFLATED if level else zipfile.ZIP_STORED, compresslevel=level
+    ) as out:
+        for name, array in arrays.items():
+            with out.open(f"{name}.npy", "w") as entry:
+                np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
+    write_atomically(file, stream.getvalue(), durably=False)
+
+
+def read_told(file: Path) -> Told:
+    """A recording of any kind with whatever is told about it; RecordingError if even the recording cannot be read."""
+    recording = read_recording(file)
+    try:
+        about, thoughts, reason = _read_extras(file, len(recording))
+    except Exception as error:  # flipped bits make NumPy and zipfile raise nearly anything, even errors of syntax
+        return Told(recording, reason=f"what {file.name} tells about its fights is damaged ({error})")
+    return Told(recording, about, thoughts, reason)
+
+
+def fight_of(told: Told, number: int) -> Told:
+    """Fight `number`, counted from 1, alone."""
+    low, high = told.recording.bounds()[number - 1]
+    one = told.recording
+    recording = Recording(one.fights[low:high], one.actions[low:high], one.episodes[low:high], one.source)
+    return replace(told, recording=recording, thoughts=told.thoughts and told.thoughts.of(low, high))
+
+
+# ---------------------------------------------------------------- arrays
+
+
+def _arrays(thoughts: Thoughts) -> dict[str, Array]:
+    notes = {
+        "format": FORMAT,
+        "kind": thoughts.kind,
+        "actions": list(thoughts.actions),
+        "layers": [layer.name for layer in thoughts.layers],
+        "sights": list(thoughts.sights),
+    }
+    arrays: dict[str, Array] = {"thoughts": _json(notes)}
+    for name in ("records", "scores", "open", "chosen", "value"):
+        arrays[f"thought_{name}"] = getattr(thoughts, name)
+    for i, layer in enumerate(thoughts.layers):
+        arrays |= {f"thought_layer_{i}": layer.shades, f"thought_scale_{i}": layer.scale}
+    return arrays
+
+
+def _json(content: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(content).encode(), np.uint8)
+
+
+def _read_extras(file: Path, count: int) -> tuple[Mapping[str, Any], Thoughts | None, str]:
+    if not zipfile.is_zipfile(file):
+        return {}, None, "only the fight was recorded, not what the agent thought"
+    with zipfile.ZipFile(file) as archive:
+        extras = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+        if sum(entry.file_size for entry in extras.values()) > MOST_BYTES:
+            raise ValueError(f"more than {MOST_BYTES >> 20} MB")
+
+        def read(name: str) -> Array:
+            with archive.open(extras[name]) as stream:
+                return np.lib.format.read_array(stream, allow_pickle=False)
+
+        about = _table(read("about")) if "about" in extras else {}
+        if "thoughts" not in extras:
+            return about, None, "only the fight was recorded, not what the agent thought"
+        try:
+            return about, _thoughts(_table(read("thoughts")), read, count), ""
+        except Exception as error:
+            return about, None, f"the thoughts in {file.name} are damaged or of another version ({error})"
+
+
+def _table(raw: Array) -> dict[str, Any]:
+    content = json.loads(raw.astype(np.uint8).tobytes())
+    if not isinstance(content, dict):
+        raise ValueError("no table of values")
+    return content
+
+
+def _thoughts(notes: Mapping[str, Any], read: Any, count: int) -> Thoughts:
+    if notes["format"] != FORMAT:
+        raise ValueError(f"format {notes['format']!r}, not {FORMAT}")
+    if notes["kind"] not in KINDS:
+        raise ValueError(f"kind {notes['kind']!r}")
+    actions = tuple(int(number) for number in notes["actions"])
+    if not actions or not all(0 <= number < NUM_ACTIONS for number in actions) or len(set(actions)) != len(actions):
+        raise ValueError(f"actions {actions}")
+    names = [str(name) for name in notes["layers"]]
+    if len(names) > MOST_LAYERS:
+        raise ValueError(f"{len(names)} layers")
+    records = _array(read("thought_records"), np.int32, (-1,))
+    number = len(records)
+    if number and (records[0] < 0 or records[-1] >= count or (np.diff(records) <= 0).any()):
+        raise ValueError("records out of order")
+    chosen = _array(read("thought_chosen"), np.int32, (number,))
+    if number and not (chosen.min() >= 0 and chosen.max() < len(actions)):
+        raise ValueError("chosen actions that there are not")
+    layers = []
+    for i, name in enumerate(names):
+        shades = _array(read(f"thought_layer_{i}"), np.uint8, (number, -1))
+        layers.append(Layer(name, shades, _array(read(f"thought_scale_{i}"), np.float32, (shades.shape[1],))))
+    return Thoughts(
+        kind=notes["kind"],
+        actions=actions,
+        records=records,
+        scores=_array(read("thought_scores"), np.float32, (number, len(actions))),
+        open=_array(read("thought_open"), np.bool_, (number, len(actions))),
+        chosen=chosen,
+        value=_array(read("thought_value"), np.float32, (number,)),
+        layers=tuple(layers),
+        sights=tuple(str(name) for name in notes.get("sights", ())),
+    )
+
+
+def _array(array: Array, kind: Any, shape: tuple[int, ...]) -> Array:
+    """The array if it is of this kind and shape, where -1 stands for any length; and finite."""
+    fits = array.ndim == len(shape) and all(want in (-1, have) for want, have in zip(shape, array.shape, strict=True))
+    if not fits or array.dtype != np.dtype(kind):
+        raise ValueError(f"{array.dtype} {list(array.shape)} instead of {np.dtype(kind)} {list(shape)}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError("numbers that are not finite")
+    return array

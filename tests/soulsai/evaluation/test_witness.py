@@ -1,0 +1,110 @@
+"""Witness: the records of the first fights, exactly as they were played."""
+
+import numpy as np
+import pytest
+
+from soulsai.evaluation import ScriptedFighter, evaluate
+from soulsai.evaluation.seeds import evaluation_seeds
+from soulsai.evaluation.witness import Witness
+from soulsgym.controls import controls_of
+from soulsgym.engine import standard_starts
+from soulsgym.errors import MisuseError
+from soulsgym.movesets import load_moveset
+from soulsgym.sim.engine import SimEngine
+from soulsgym.state import Outcome
+
+FIGHTS = 9
+
+
+@pytest.fixture(scope="module")
+def seen():
+    witness = Witness(6)
+    # The duellist's own errors make some fights lost.
+    evaluation = evaluate(ScriptedFighter("duellist", delay_s=0.2), FIGHTS, seed=5, witness=witness)
+    return evaluation, witness
+
+
+def differing(one, other):
+    return [name for name in one.dtype.names if not np.array_equal(one[name], other[name])]
+
+
+def test_keeps_the_first_fights_to_their_ends(seen):
+    evaluation, witness = seen
+    assert len(witness) == 6
+    for number in range(6):
+        fight = witness.fight(number)
+        records = fight.recording.fights
+        assert fight.number == number
+        assert fight.outcome == evaluation.outcome[number]
+        assert len(records) == evaluation.steps[number] + 1
+        assert records["step"].tolist() == list(range(len(records)))
+        assert records["time_s"][-1] == pytest.approx(evaluation.time_s[number], abs=1e-3)
+        assert (records["outcome"][:-1] == Outcome.RUNNING).all()
+    with pytest.raises(MisuseError, match="fight 6 was not seen, only 6 were"):
+        witness.fight(6)
+
+
+def test_actions_lead_from_record_to_record(seen):
+    """Played again from the first record, the actions give every other one."""
+    _, witness = seen
+    for number in (0, 3):
+        recording = witness.fight(number).recording
+        engine = SimEngine(load_moveset("iudex"), 1, phase=1, changes=True, randomize=0.0)
+        engine.reset(np.ones(1, bool), standard_starts(1), evaluation_seeds(5, number, 1))
+        assert differing(engine.fights[0], recording.fights[0]) == []
+        for record, action in zip(recording.fights[1:], recording.actions[1:], strict=True):
+            engine.step(controls_of(np.array([action])))
+            assert differing(engine.fights[0], record) == []
+
+
+def test_tells_which_were_lost(seen):
+    evaluation, witness = seen
+    lost = [number for number in range(6) if evaluation.outcome[number] != Outcome.WON]
+    assert witness.lost() == lost
+    assert all(witness.fight(number).lost for number in lost)
+    assert witness.first().number == 0
+
+
+def test_several_rounds_and_one_by_one_are_the_same():
+    """However many are played side by side, the same fights are kept."""
+    other = Witness(6)
+    evaluate(lambda n: ScriptedFighter("idle"), 4, seed=5, batch=1, witness=other, step_limit=40)
+    beside = Witness(6)
+    evaluate(ScriptedFighter("idle"), 4, seed=5, witness=beside, step_limit=40)
+    assert len(other) == len(beside) == 4
+    for number in range(4):
+        assert np.array_equal(other.fight(number).recording.fights, beside.fight(number).recording.fights)
+    assert other.lost() == [0, 1, 2, 3], "the step limit loses"
+
+
+def test_seeing_changes_nothing():
+    """An evaluation with a witness is the one without."""
+    with_one, without = (
+        evaluate(ScriptedFighter("duellist"), 3, seed=2, step_limit=200, witness=witness)
+        for witness in (Witness(2), None)
+    )
+    assert with_one.to_json() == without.to_json()
+
+
+def test_a_new_evaluation_forgets_the_last():
+    witness = Witness(2)
+    for seed in (1, 2):
+        evaluate(ScriptedFighter("idle"), 2, seed=seed, step_limit=5, witness=witness)
+        assert len(witness) == 2
+        assert witness.settings.seed == seed
+
+
+def test_does_not_keep_the_batch_alive():
+    """What is kept is a copy of its own, not a slice of all fights."""
+    witness = Witness(2)
+    evaluate(ScriptedFighter("idle"), 20, seed=1, step_limit=5, witness=witness)
+    for kept in witness._rounds[0].before:
+        base = kept if kept.base is None else kept.base
+        assert base.nbytes == 2 * kept.itemsize
+
+
+def test_nothing_seen():
+    assert Witness().first() is None
+    assert Witness().lost() == []
+    with pytest.raises(MisuseError, match="a witness of 0 fights"):
+        Witness(0)
