@@ -3,6 +3,7 @@
 import configparser
 import contextlib
 import fnmatch
+import http.client
 import json
 import os
 import re
@@ -25,26 +26,32 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from soulsai.cli.main import app
-from soulsai.config import preset_names
+from soulsai.config import config_to_toml, load_preset, preset_names
+from soulsai.runs import requests
+from soulsai.runs.fleet_file import FleetFile, write_fleet
+from soulsai.runs.run import Run
+from soulsai.runs.status import Status
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
 COMPOSE = sorted(DEPLOY.glob("*/compose.yaml"))
 SCRIPTS = sorted(DEPLOY.rglob("*.sh"))
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
-MADE = ("server/state", "server/state.new", "server/.env")
+MADE = tuple(f"{stack}/{name}" for stack in ("server", "monitoring") for name in ("state", "state.new", ".env"))
 """What prepare.sh makes; on a machine that is in use it is there."""
 READY_S = 10.0
+START_S = 60.0
+"""For a process that has to import everything on a busy machine."""
 PASSWORD = "open-sesame"
 INVITATION = f"redis://local:{PASSWORD}@redis:6379/trial"
-ADDRESSES = ("SOULS_REDIS", "SOULS_URL")
+ADDRESSES = ("SOULS_REDIS", "SOULS_URL", "SOULS_DASHBOARD_TOKEN")
 """Variables through which `souls` takes what holds a password."""
 VARIABLE = re.compile(r"(?<!\$)\$\{(\w+)(?::[-?]([^}]*))?\}")
 SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECRET_WORD = re.compile(
     r"(?i)\b\w*(?:password|secret|token|passwd|requirepass)\w*[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"'#]+)"
 )
-PLACES = ("/run/secrets/", "$", "{file:", "[", "./state/")
+PLACES = ("/run/secrets/", "/keys/", "$", "{file:", "[", "./state/")
 IN_ADDRESS = re.compile(r"rediss?://[\w-]+:(?!\$|\.\.\.|PASSWORD@)[^@\s]+@")
 LONG_KEY = re.compile(r"\b(?:[0-9a-f]{32,}|[A-Za-z0-9+/_-]{43,}={0,2})(?![\w./-])")
 
@@ -76,6 +83,8 @@ def services(file, settings=None):
     return filled(content(file), settings)["services"]
 
 
+LEARNERS = [file for file in COMPOSE if "learner" in services(file)]
+SERVER = DEPLOY / "server" / "compose.yaml"
 ALL_SERVICES = [(file, name) for file in COMPOSE for name in services(file)]
 
 
@@ -132,11 +141,11 @@ def parse(words):
 
 
 def test_there_is_something_to_check():
-    assert {named(file) for file in COMPOSE} == {"server/compose.yaml", "local/compose.yaml"}
-    assert {"learner", "redis", "prometheus", "grafana"} <= services(DEPLOY / "server" / "compose.yaml").keys()
-    assert {"learner", "redis", "worker"} <= services(DEPLOY / "local" / "compose.yaml").keys()
+    assert {named(file) for file in COMPOSE} == {"server/compose.yaml", "local/compose.yaml", "monitoring/compose.yaml"}
+    assert {"learner", "page", "redis", "prometheus", "grafana"} <= services(SERVER).keys()
+    assert {"learner", "page", "redis", "worker"} <= services(DEPLOY / "local" / "compose.yaml").keys()
     assert len(UNITS) == 2
-    assert len(SCRIPTS) == 5
+    assert len(SCRIPTS) == 7
 
 
 @pytest.mark.parametrize(("file", "name"), ALL_SERVICES, ids=named)
@@ -170,7 +179,10 @@ def test_only_the_tls_port_is_published_to_others():
     conf = (DEPLOY / "server" / "redis.conf").read_text()
     assert re.search(r"^port 0$", conf, re.MULTILINE)
     assert re.search(r"^tls-port 6380$", conf, re.MULTILINE)
-    assert all(services(file)[name].get("network_mode", "none") == "none" for file, name in ALL_SERVICES)
+    networks = {
+        named(file) for file, name in ALL_SERVICES if services(file)[name].get("network_mode", "none") != "none"
+    }
+    assert networks <= {"monitoring/compose.yaml"}  # which listens on loopback, see test_monitoring.py
 
 
 @pytest.mark.parametrize(("file", "name"), ALL_SERVICES, ids=named)
@@ -182,7 +194,18 @@ def test_services_have_limits_and_drop_rights(file, name):
     assert service["deploy"]["resources"]["limits"]["memory"]
     assert service["cap_drop"] == ["ALL"]
     assert service["restart"] in ("unless-stopped", "on-failure")
-    assert name == "worker" or service["healthcheck"]["test"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert name == "worker" or (service["healthcheck"]["test"] and service["healthcheck"]["timeout"])
+
+
+@pytest.mark.parametrize("name", services(SERVER))
+def test_services_for_others_are_nobody_and_cannot_fill_the_machine(name):
+    service = services(SERVER, {"SOULS_UID": "10001", "SOULS_GID": "10001"})[name]
+    assert service["user"] == "10001:10001"
+    assert service["deploy"]["resources"]["limits"]["pids"]
+    assert service["logging"]["options"]["max-size"]
+    assert "network_mode" not in service
+    assert "networks" not in service  # one network for all: the page reaches Redis, Prometheus reaches the page
 
 
 def test_dependencies_are_services_that_can_fulfil_them():
@@ -257,7 +280,7 @@ def on_this_machine(service, tmp_path):
     return [str(word) for word in words]
 
 
-@pytest.mark.parametrize("file", COMPOSE, ids=named)
+@pytest.mark.parametrize("file", LEARNERS, ids=named)
 @pytest.mark.parametrize("preset", ["", "lunarlander-ppo"])
 def test_learners_begin_and_go_on_with_real_options(file, preset, recorded, tmp_path):
     settings = {"PRESET": preset, "SOULS_PRESET": preset} if preset else {}
@@ -270,6 +293,7 @@ def test_learners_begin_and_go_on_with_real_options(file, preset, recorded, tmp_
     assert begun["preset"] in preset_names()
     assert begun["redis"] == (tmp_path / "url").read_text()
     assert not begun["resume"]
+    assert not begun["dashboard"]  # inside a container nobody could open it; there is a page of its own
 
     folder = Path(begun["run"])
     folder.mkdir(parents=True)
@@ -277,6 +301,7 @@ def test_learners_begin_and_go_on_with_real_options(file, preset, recorded, tmp_
     resumed = parse(recorded(*words, REDIS_URL_FILE=str(tmp_path / "url")))
     assert resumed["resume"]
     assert not resumed["preset"]
+    assert not resumed["dashboard"]
     assert Path(resumed["run"]) == folder
 
     (folder / "status.json").write_text(json.dumps({"state": "finished"}))
@@ -290,6 +315,22 @@ def test_a_finished_run_is_waited_with_in_a_container(tmp_path):
         subprocess.run(
             [DEPLOY / "serve.sh", tmp_path, "smoke"], env=os.environ | {"WHEN_FINISHED": "wait"}, timeout=0.5
         )
+
+
+@pytest.mark.parametrize(
+    ("state", "minutes", "healthy"),
+    [("running", 1, True), ("running", 9, False), ("paused", 9, True), ("finished", 9, True), ("failed", 9, False)],
+)
+def test_a_learner_that_stands_still_unasked_is_not_healthy(state, minutes, healthy, tmp_path):
+    run = Run(tmp_path / "fleet")
+    run.folder.mkdir()
+    run.write_status(Status(state))
+    then_s = time.time() - 60 * minutes
+    os.utime(run.status_file, (then_s, then_s))
+    how, command = services(SERVER)["learner"]["healthcheck"]["test"]
+    assert how == "CMD-SHELL"
+    words = ["sh", "-c", command.replace("/runs/", f"{tmp_path}/")]
+    assert (subprocess.run(words, timeout=10).returncode == 0) is healthy
 
 
 def test_workers_join_with_what_was_invited(recorded, tmp_path):
@@ -318,7 +359,7 @@ def test_units_start_scripts_with_real_options(unit, recorded, tmp_path):
     assert (DEPLOY / Path(program).name).is_file()
     (tmp_path / "invitation").write_text(f"{INVITATION}\n")
     words = [str(tmp_path / "invitation") if word == "/etc/souls-invitation" else word for word in words]
-    assert parse(recorded(Path(program).name, *words))
+    assert parse(recorded(Path(program).name, *words)).get("dashboard", True)  # here it can be opened
     assert service["SuccessExitStatus"] == "130"
 
 
@@ -336,6 +377,24 @@ def test_the_image_is_built_from_files_that_are_let_in():
     ]
     assert sorted(copied) == sorted(allowed)
     assert all((ROOT / name).exists() for name in copied)
+    kept_out = [rule.removeprefix("**/") for rule in rules[2:] if not rule.startswith("!")]
+    static = [file for file in (ROOT / "src" / "soulsai" / "dashboard" / "static").rglob("*") if file.is_file()]
+    assert "index.html" in {file.name for file in static}
+    for file in static:
+        parts = file.relative_to(ROOT).parts
+        assert not any(fnmatch.fnmatch(part, rule) for part in parts for rule in kept_out), file
+
+
+def with_parts(extras, known):
+    """The extras and all that these bring along."""
+    found, left = set(), list(extras)
+    while left:
+        extra = left.pop()
+        if extra not in found:
+            found.add(extra)
+            inner = [re.match(r"soulsgym\[([\w,]+)\]", needed) for needed in known[extra]]
+            left += [name for match in inner if match for name in match[1].split(",")]
+    return found
 
 
 def test_the_image_has_torch_first_real_extras_and_no_root():
@@ -346,6 +405,7 @@ def test_the_image_has_torch_first_real_extras_and_no_root():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     chosen = re.search(r"^ARG EXTRAS=(\S+)$", text, re.MULTILINE)[1].split(",")
     assert {"fleet", "lander"} <= set(chosen) <= project["optional-dependencies"].keys()
+    assert {"dashboard", "train"} <= with_parts(chosen, project["optional-dependencies"])
     assert re.findall(r"^USER (.*)$", text, re.MULTILINE)[-1] == "souls"
     stages = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
     assert all(fnmatch.fnmatch(stage, "python:3.11-slim*") for stage in stages)
@@ -354,12 +414,24 @@ def test_the_image_has_torch_first_real_extras_and_no_root():
 def test_the_readme_gives_real_commands():
     text = (DEPLOY / "README.md").read_text(encoding="utf-8")
     lines = [line for block in SHELL_BLOCK.findall(text) for line in block.splitlines()]
+    links = re.findall(r"\]\(([^)\s#]+)", text)
     called = [found[1] for line in lines if (found := re.search(r"(?:learner|souls) (souls .*)", line))]
     assert len(called) >= 4
-    for text in called:
-        assert parse(shlex.split(text)[1:])
-    for target in re.findall(r"\]\(([^)\s#]+)\)", text):
+    for words in called:
+        assert parse(shlex.split(words)[1:])
+    assert "monitoring/README.md" in links
+    for target in links:
         assert (DEPLOY / target).exists()
+
+
+def test_the_readme_tells_the_address_of_the_page(prepared, tmp_path):
+    text = (DEPLOY / "README.md").read_text(encoding="utf-8")
+    local, server = re.findall(r'^echo "(http://127\.0\.0\.1:8716/\?token=.*)"$', text, re.MULTILINE)
+    told = subprocess.run(["sh", "-c", f'echo "{server}"'], cwd=prepared, check=True, capture_output=True, text=True)
+    assert told.stdout == f"http://127.0.0.1:8716/?token={secret(prepared, 'page_token')}\n"
+    assert services(DEPLOY / "local" / "compose.yaml")["page"]["environment"]["PAGE_TOKEN_FILE"] in local
+    for file in LEARNERS:
+        assert services(file)["page"]["ports"] == ["127.0.0.1:8716:8716"]
 
 
 # ---- The prepared server, really started
@@ -524,8 +596,8 @@ def test_everything_prepared_is_for_its_owner_alone(tmp_path):
     prepare(tmp_path, "one.example.org")
     for file in [tmp_path / ".env", tmp_path / "state", *(tmp_path / "state").rglob("*")]:
         assert file.stat().st_mode & 0o777 == (0o700 if file.is_dir() else 0o600), file
-    passwords = [secret(tmp_path, name) for name in ("redis_admin", "redis_metrics", "grafana_admin")]
-    assert len(set(passwords)) == 3
+    passwords = [secret(tmp_path, name) for name in ("redis_admin", "redis_metrics", "grafana_admin", "page_token")]
+    assert len(set(passwords)) == 4
     assert all(re.fullmatch(r"[0-9a-f]{64}", password) for password in passwords)
     users = (tmp_path / "state" / "redis" / "users.acl").read_text()
     assert not any(password in users for password in passwords)
@@ -541,6 +613,27 @@ def test_another_certificate_comes_from_the_same_authority(tmp_path):
     for name, fits in (("two.example.org", True), ("one.example.org", False)):
         words = ["openssl", "verify", "-CAfile", folder / "ca.crt", "-verify_hostname", name, folder / "server.crt"]
         assert (subprocess.run(words, capture_output=True, check=False).returncode == 0) is fits
+
+
+def test_another_token_changes_nothing_else(tmp_path):
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        prepare(tmp_path, "--token")
+    assert "there are no secrets yet" in refused.value.stderr
+    prepare(tmp_path, "one.example.org")
+    for gone in (False, True):  # as in a folder that was prepared before there was a page
+        file = tmp_path / "state" / "secrets" / "page_token"
+        before = contents(tmp_path)
+        if gone:
+            file.unlink()
+        told = prepare(tmp_path, "--token")
+        assert re.fullmatch(r"[0-9a-f]{64}", file.read_text())
+        assert file.read_text() not in told.stdout + told.stderr
+        assert {one for one, data in contents(tmp_path).items() if before.get(one) != data} == {file}
+        assert contents(tmp_path).keys() == before.keys()
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert file.stat().st_uid == file.parent.stat().st_uid
+    with pytest.raises(subprocess.CalledProcessError):
+        prepare(tmp_path, "--token", "more")
 
 
 @pytest.mark.parametrize("host", ["", "--help", "a b", "x,DNS:evil.org", "a;b", "-x"])
@@ -562,9 +655,188 @@ def test_the_local_trial_makes_its_password_once(tmp_path):
     assert contents(tmp_path) == before
     assert all(file.stat().st_mode & 0o077 == 0 for file in before)
     password = (folder / "password").read_text()
+    assert re.fullmatch(r"[0-9a-f]{64}", (keys / "page_token").read_text())
+    assert (keys / "page_token").read_text() != password
+    (keys / "page_token").unlink()  # as in volumes that were made before there was a page
+    subprocess.run(words, check=True, timeout=10)
+    assert {file for file, data in contents(tmp_path).items() if before[file] != data} == {keys / "page_token"}
     assert (keys / "redis_url").read_text() == f"redis://admin:{password}@redis:6379"
     with running(DEPLOY / "local" / "redis.conf", folder, "--port") as port:
         assert client(port, "admin", password).ping()
         assert client(port, "admin", password).acl_save()
         with pytest.raises(redis.AuthenticationError):
             client(port).ping()
+
+
+# ---- The page, really started
+
+
+def test_the_page_sees_what_the_learner_sees():
+    for file in LEARNERS:
+        learner, page = (services(file)[name] for name in ("learner", "page"))
+        assert page["image"] == learner["image"]
+        assert page["build"] == learner["build"]
+        places = {target: (source, fixed) for source, target, fixed in mounts(page)}
+        assert not places["/runs"][1]  # requests are written there
+        for source, target, fixed in mounts(learner):
+            assert places[target] == (source, fixed)
+        words = learner["command"]
+        assert "--ca" not in words or words[words.index("--ca") + 1] in places
+
+
+def test_the_page_of_the_server_can_write_nowhere_else():
+    page = services(SERVER)["page"]
+    assert page["read_only"] is True
+    assert [target for _, target, fixed in mounts(page) if not fixed] == ["/runs"]
+    home = re.search(r"\bHOME=(\S+)", (DEPLOY / "Dockerfile").read_text())[1]
+    assert {text.split(":")[0] for text in page["tmpfs"]} == {"/tmp", home}
+    assert all("size=" in text for text in page["tmpfs"])
+
+
+def token_file(service, secrets):
+    """Where the token of a page is made, as seen by prepare.sh."""
+    place = service["environment"]["PAGE_TOKEN_FILE"]
+    name = Path(place).name
+    if place.startswith("/run/secrets/"):
+        assert name in service["secrets"]
+        assert secrets[name]["file"].startswith("./state/secrets/")
+    else:
+        assert ("keys", "/keys", True) in mounts(service)
+        assert f'"$keys/{name}"' in (DEPLOY / "local" / "prepare.sh").read_text()
+    return name
+
+
+@pytest.mark.parametrize("file", LEARNERS, ids=named)
+def test_pages_begin_with_real_options_and_their_token(file, recorded, tmp_path):
+    service = services(file)["page"]
+    assert token_file(service, content(file).get("secrets", {})) == "page_token"
+    words = on_this_machine(service, tmp_path)
+    (tmp_path / "token").write_text(PASSWORD)
+    told = parse(recorded(*words, PAGE_TOKEN_FILE=str(tmp_path / "token")))
+    assert str(told["folder"]) == words[1]
+    assert told["token"] == PASSWORD
+    (published,) = service["ports"]
+    assert published.startswith("127.0.0.1:")
+    assert int(published.split(":")[-1]) == told["port"]
+    assert told["host"] == "0.0.0.0"  # inside the container: what is published leads to another address than loopback
+
+
+@pytest.mark.parametrize("token", [None, ""])
+def test_a_page_without_a_token_is_not_begun(token, recorded, tmp_path, capfd):
+    if token is not None:
+        (tmp_path / "token").write_text(token)
+    for environment in ({}, {"PAGE_TOKEN_FILE": str(tmp_path / "token")}):
+        with pytest.raises(subprocess.CalledProcessError):
+            recorded("page.sh", str(tmp_path), **environment)
+        assert "token" in capfd.readouterr().err
+    assert not (tmp_path / "told.json").exists()
+
+
+class Page:
+    """A page that was started with the words of the server's compose file."""
+
+    def __init__(self, port, token, run, log):
+        self.port, self.token, self.run, self.log = port, token, run, log
+
+    def ask(self, path, method="GET", body=None, **headers):
+        """Status, headers and text of an answer; the names of headers are written with underscores."""
+        asked = http.client.HTTPConnection("127.0.0.1", self.port, timeout=READY_S)
+        with contextlib.closing(asked):
+            asked.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+            answer = asked.getresponse()
+            return answer.status, answer.headers, answer.read().decode()
+
+    def healthy(self):
+        """What the health check of the compose file says."""
+        how, *words = services(SERVER)["page"]["healthcheck"]["test"]
+        assert how == "CMD"
+        assert words[0] == "python"
+        words = [sys.executable, *(word.replace("8716", str(self.port)) for word in words[1:])]
+        return subprocess.run(words, capture_output=True, timeout=10).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def page(prepared, port, tmp_path_factory):
+    """The page of a run that this process holds, and whose fleet is in the Redis of the prepared server."""
+    home = tmp_path_factory.mktemp("page")
+    souls = home / "bin" / "souls"
+    souls.parent.mkdir()
+    souls.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from soulsai.cli.main import main; main()" "$@"\n')
+    souls.chmod(0o755)
+    run = Run.create(home / "runs" / "fleet", config_to_toml(load_preset("smoke")), preset="smoke", command=["souls"])
+    admin = f"rediss://admin:{secret(prepared, 'redis_admin')}@localhost:{port}"
+    ca = str(prepared / "state" / "redis" / "ca.crt")
+    write_fleet(run.folder, FleetFile("fleet", admin, "rediss://souls.example.org:6380", ca))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number = probe.getsockname()[1]
+    script, folder, *options = services(SERVER)["page"]["command"]
+    assert folder == "/runs"
+    words = [DEPLOY / script, home / "runs", *(str(number) if word == "8716" else word for word in options)]
+    environment = os.environ | {
+        "PATH": f"{souls.parent}{os.pathsep}{os.environ['PATH']}",
+        "PAGE_TOKEN_FILE": str(prepared / "state" / "secrets" / "page_token"),
+        "HOME": str(home),
+    }
+    log = home / "log"
+    with (
+        run.lock(),
+        log.open("wb") as stream,
+        subprocess.Popen(words, stdout=stream, stderr=stream, env=environment) as process,
+    ):
+        try:
+            found = Page(number, secret(prepared, "page_token"), run, log)
+            until_s = time.monotonic() + START_S
+            while True:
+                with contextlib.suppress(OSError):
+                    if found.ask("/healthz")[0] == 200:
+                        break
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < until_s, "the page did not answer"
+                time.sleep(0.1)
+            yield found
+        finally:
+            process.terminate()
+            try:
+                process.wait(READY_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+    assert not found.healthy()
+
+
+def test_the_page_is_healthy_and_keeps_its_token_to_itself(page):
+    assert page.healthy()
+    assert "page.sh: shows the runs in" in page.log.read_text()
+    assert page.token not in page.log.read_text()
+
+
+@pytest.mark.parametrize("host", ["page:8716", "127.0.0.1:8716", "localhost:8716"])
+def test_the_page_answers_to_the_names_by_which_it_is_reached(page, host):
+    """As Prometheus calls it, as the browser does here or through a tunnel; nobody without the token."""
+    for path in ("/metrics", "/", "/api/runs"):
+        assert page.ask(path, Host=host, Authorization=f"Bearer {page.token}")[0] == 200
+        assert page.ask(path, Host=host)[0] == 401
+        assert page.ask(path, Host=host, Authorization="Bearer guessed-by-somebody")[0] == 401
+    text = page.ask("/metrics", Host=host, Authorization=f"Bearer {page.token}")[2]
+    assert 'souls_run_state{run="fleet",state="running"} 1.0' in text
+
+
+def test_the_buttons_of_the_page_reach_the_run(page):
+    host = "127.0.0.1:8716"
+    status, headers, _ = page.ask(f"/?token={page.token}", Host=host)
+    assert (status, headers["location"]) == (303, "/")
+    asked = {"Host": host, "Cookie": headers["set-cookie"].split(";")[0], "Content_Type": "application/json"}
+    body = json.dumps({"action": "save"})
+    place = "/api/runs/fleet/control"
+    assert page.ask(place, "POST", body, X_Souls="page", Origin="http://evil.example.org", **asked)[0] == 403
+    assert requests.asked(page.run) == ()
+    status, _, text = page.ask(place, "POST", body, X_Souls="page", Origin=f"http://{host}", **asked)
+    assert (status, json.loads(text)) == (202, {"asked": ["save"]})
+    assert requests.asked(page.run) == ("save",)
+
+
+def test_the_page_reaches_the_fleet_over_tls(page):
+    status, _, text = page.ask("/api/runs/fleet/fleet", Authorization=f"Bearer {page.token}")
+    report = json.loads(text)
+    assert status == 200
+    assert (report["known"], report["now"], report["reason"]) == (True, True, "")

@@ -3,8 +3,9 @@
 #
 #   prepare.sh HOST...                  once; HOST are the names and IP addresses by which friends reach this machine
 #   prepare.sh --certificate HOST...    later: a new certificate for other names, by the same authority
+#   prepare.sh --token                  later: a new token for the live page, should others know the old one
 #
-# Everything is written to the folder `state` beside this file, and .env, and nothing there is ever overwritten.
+# Everything is written to the folder `state` beside this file, and .env. The first of these never overwrites anything there.
 set -eu
 umask 077
 
@@ -94,6 +95,7 @@ make_users() {
     new_password "$1/secrets/redis_admin"
     new_password "$1/secrets/redis_metrics"
     new_password "$1/secrets/grafana_admin"
+    new_password "$1/secrets/page_token"
     {
         echo "user default off resetpass ~* &* +@all"
         echo "user admin on #$(digest_of "$1/secrets/redis_admin") ~* &* +@all"
@@ -117,6 +119,18 @@ if [ "$1" = --certificate ]; then
         chown "$(owner_of "$state/redis/users.acl")" "$state/redis/server.key" "$state/redis/server.crt"
     fi
     echo "made a certificate for $*; now: docker compose restart redis"
+    exit 0
+fi
+
+if [ "$1" = --token ]; then
+    [ $# -eq 1 ] || fail "--token takes nothing more"
+    [ -f "$state/redis/users.acl" ] || fail "$state: there are no secrets yet; run prepare.sh without --token"
+    new_password "$state/secrets/page_token.new"
+    if [ "$(id -u)" = 0 ]; then
+        chown "$(owner_of "$state/redis/users.acl")" "$state/secrets/page_token.new"
+    fi
+    mv "$state/secrets/page_token.new" "$state/secrets/page_token"
+    echo "made $state/secrets/page_token; now: docker compose up --detach --force-recreate page prometheus"
     exit 0
 fi
 

@@ -21,10 +21,45 @@ class Metric:
     text: str
     kind: Literal["gauge", "counter"] = "gauge"
 
+    labels: tuple[str, ...] = ()
+    """What Prometheus tells its series apart by, beside the run and the member of a family."""
+
     @property
     def prefix(self) -> str:
         """What the names of a family begin with; empty for a single metric."""
         return self.name[: self.name.index("<")] if self.name.endswith(">") else ""
+
+    @property
+    def member(self) -> str:
+        """What tells the metrics of a family apart: the word within <...>; empty for a single metric."""
+        return self.name[len(self.prefix) + 1 : -1] if self.prefix else ""
+
+    @property
+    def prometheus(self) -> str:
+        """Its name for Prometheus, which wants base units at the end; a family is one metric with a label."""
+        stem = (self.prefix.rstrip("/") or self.name).replace("/", "_")
+        own, theirs, _ = _UNITS.get(self.unit, ("", "", 1.0))
+        total = "_total" if self.kind == "counter" else ""
+        return f"souls_{stem.removesuffix(own)}{theirs}{total}"
+
+    @property
+    def prometheus_labels(self) -> tuple[str, ...]:
+        """The names of its labels for Prometheus."""
+        return ("run", *self.labels, *([self.member] if self.member else []))
+
+    @property
+    def factor(self) -> float:
+        """What a value is multiplied by to be in the unit of Prometheus."""
+        return _UNITS.get(self.unit, ("", "", 1.0))[2]
+
+
+_UNITS = {
+    "s": ("_s", "_seconds", 1.0),
+    "h": ("_hours", "_seconds", 3600.0),
+    "1/s": ("_per_s", "_per_second", 1.0),
+    "share": ("", "_ratio", 1.0),
+}
+"""Unit: how our names end with it, how those of Prometheus do, and how many of theirs one of ours is."""
 
 
 _DECLARED = (
@@ -47,8 +82,10 @@ _DECLARED = (
     Metric("policy/entropy", "nat", "PPO: mean entropy of the policy over open actions"),
     Metric("policy/kl", "nat", "PPO: approximate divergence between the policies before and after an update"),
     Metric("policy/clip_fraction", "share", "PPO: samples whose probability ratio left the clipping range"),
+    Metric("value/mean", "", "PPO: mean value of the states of an update, as the value head saw them"),
     Metric("value/explained_variance", "", "PPO: 1 is a perfect value head, 0 no better than a constant"),
     Metric("q/mean", "", "Q-learning: mean value of the actions taken in a batch"),
+    Metric("q/max", "", "Q-learning: largest value of the actions taken in a batch"),
     Metric("epsilon", "share", "Q-learning: random actions"),
     Metric("beta", "", "exponent of the importance weights of prioritised replay"),
     Metric("gradient/norm", "", "norm of the gradient before clipping"),
@@ -58,6 +95,8 @@ _DECLARED = (
     Metric("updates_per_s", "1/s", "gradient steps a second since the last row"),
     Metric("game_hours", "h", "game time played in training, all fights together", "counter"),
     Metric("replay/size", "transitions", "transitions in the replay"),
+    Metric("replay/priority_mean", "", "prioritised replay: mean priority of the transitions in it"),
+    Metric("replay/priority_max", "", "prioritised replay: largest priority of the transitions in it"),
     Metric("fleet/workers", "workers", "workers whose heart beats"),
     Metric("fleet/version", "versions", "policies published", "counter"),
     Metric("fleet/lag", "versions", "mean age of the policy that chunks used since the last look were played with"),
@@ -76,8 +115,29 @@ _DECLARED = (
     Metric("time/<phase>", "share", "of the loop's time since the last row that went into this phase"),
 )
 
+_OF_RUNS = (
+    Metric("run/state/<state>", "", "1 for the state that the run is in"),
+    Metric("run/steps", "steps", "environment steps so far", "counter"),
+    Metric("run/steps_wanted", "steps", "environment steps after which it is finished"),
+    Metric("run/row_age_s", "s", "time since the last row of metrics"),
+    Metric("run/unreadable/<name>", "messages", "messages of a worker's name that could not be read", "counter"),
+    Metric("worker/state/<state>", "", "1 for the state that the worker is in", labels=("worker",)),
+    Metric("worker/steps_per_s", "1/s", "environment steps a second, as the worker says", labels=("worker",)),
+    Metric("worker/lag", "versions", "how far its policy is behind the newest", labels=("worker",)),
+    Metric("worker/beat_age_s", "s", "time since its last heartbeat", labels=("worker",)),
+    Metric("worker/restarts", "restarts", "times its world was started again", "counter", labels=("worker",)),
+    Metric("worker/episodes", "episodes", "episodes that it has ended", "counter", labels=("worker",)),
+    Metric("worker/sent", "rows", "transitions, or decisions of rollouts, that it has sent", "counter", ("worker",)),
+    Metric("worker/stored", "rows", "of them, those that are stored", "counter", ("worker",)),
+    Metric("worker/in_flight", "rows", "of them, those that are on their way", labels=("worker",)),
+    Metric("worker/dropped/<reason>", "rows", "of them, those that were dropped, by reason", "counter", ("worker",)),
+)
+
 METRICS = {metric.name: metric for metric in _DECLARED}
 """All metrics by name; families by the name with <...>."""
+
+RUN_METRICS = {metric.name: metric for metric in _OF_RUNS}
+"""What Prometheus is told of a run and its workers beside them; no row has these."""
 
 
 @lru_cache(maxsize=4096)
@@ -101,8 +161,13 @@ def check_names(names: Iterable[str]) -> None:
 
 def reference() -> str:
     """The documentation page, in Markdown."""
-    rows = [f"| `{each.name}` | {each.unit} | {each.kind} | {each.text} |" for each in _DECLARED]
-    return "\n".join([_HEAD, *rows, ""])
+    return "\n".join([_HEAD, *map(_line, _DECLARED), _HEAD_OF_RUNS, *map(_line, _OF_RUNS), ""])
+
+
+def _line(each: Metric) -> str:
+    labels = ", ".join(each.prometheus_labels[1:])
+    name = f"{each.prometheus}{{{labels}}}" if labels else each.prometheus
+    return f"| `{each.name}` | {each.unit} | {each.kind} | {each.text} | `{name}` |"
 
 
 def write_reference(file: Path) -> None:
@@ -117,5 +182,17 @@ so far), `time` (UTC), `elapsed_s` (seconds of training, over all resumes) and t
 known then; TensorBoard shows the same names. A gauge is a value of now, a counter a total since the start of the run.
 A value that is no finite number is `null`.
 
-| metric | unit | kind | meaning |
-|---|---|---|---|"""
+The last column is the name for Prometheus, which has a label `run` everywhere and shows each family as one metric with
+a label. It wants base units: shares are ratios, hours become seconds.
+
+| metric | unit | kind | meaning | for Prometheus |
+|---|---|---|---|---|"""
+
+_HEAD_OF_RUNS = """
+## Of a run and its workers
+
+Only for Prometheus: what the folder of a run and its fleet say of themselves at the moment of asking. Workers that have
+left, or are silent for an hour, are not shown one by one any more.
+
+| metric | unit | kind | meaning | for Prometheus |
+|---|---|---|---|---|"""

@@ -1,0 +1,165 @@
+"""Runs for Prometheus: the last known value of every metric, as its text format."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.registry import Collector
+
+from soulsai.telemetry.metrics import METRICS, RUN_METRICS, Metric, metric
+from soulsgym.errors import MisuseError
+
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+"""To be sent with what `exposition` gives."""
+GONE_S = 3600.0
+"""Workers that are silent for so long, like those that have left, are not told one by one any more."""
+LONGEST_LABEL = 200
+UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
+"""Characters that no label may have: some end a line or a text, some are no text at all."""
+
+ABOUT_A_ROW = ("step", "time", "elapsed_s")
+"""What a row has beside its metrics."""
+TIME = METRICS["time/<phase>"].prefix
+
+Sample = tuple[str, tuple[str, ...], float]
+"""A declared name, the values of its labels, and its value."""
+
+
+@dataclass(frozen=True)
+class RunReading:
+    """A run as it is at one moment."""
+
+    run: str
+    state: str
+    step: int = 0
+    steps: int = 0
+    """Environment steps that are wanted; 0: not known."""
+    values: Mapping[str, float] | None = None
+    """The last known value of each metric."""
+    updated_s: float | None = None
+    """When the last row was written, in seconds since 1970; None: never."""
+    fleet: Mapping[str, Any] | None = None
+    """What `souls fleet --json` prints, if its workers are known now."""
+
+
+def exposition(readings: Sequence[RunReading], now_s: float | None = None) -> bytes:
+    """All runs in the text format of Prometheus; what is no finite number, or not declared, is left out."""
+    now_s = time.time() if now_s is None else now_s
+    samples = [sample for reading in readings for sample in _samples(reading, now_s)]
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Told(samples))
+    return generate_latest(registry)
+
+
+def take_in(values: dict[str, float], row: Mapping[str, Any]) -> None:
+    """Bring the last known values up to date with a newer row of metrics.
+
+    Shares of the loop's time belong together: an old one beside new ones would make more than the whole.
+    """
+    numbers = {name: value for name, value in row.items() if name not in ABOUT_A_ROW and is_number(value)}
+    if any(name.startswith(TIME) for name in numbers):
+        for name in [name for name in values if name.startswith(TIME)]:
+            del values[name]
+    values.update(numbers)
+
+
+class _Told(Collector):
+    """What is told, grouped as the library wants it."""
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._samples: dict[str, dict[tuple[str, ...], float]] = {}
+        for name, labels, value in samples:
+            # The first of two that look alike counts: Prometheus would refuse everything if both were there.
+            self._samples.setdefault(name, {}).setdefault(tuple(map(label_text, labels)), value)
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """In the order of the declarations."""
+        for name, declared in (RUN_METRICS | METRICS).items():
+            if name not in self._samples:
+                continue
+            kind = CounterMetricFamily if declared.kind == "counter" else GaugeMetricFamily
+            family = kind(declared.prometheus, help_text(declared), labels=declared.prometheus_labels)
+            for labels, value in self._samples[name].items():
+                family.add_metric(labels, value * declared.factor)
+            yield family
+
+
+def help_text(declared: Metric) -> str:
+    """What Prometheus shows beside the name; units that its name does not have are in it."""
+    in_name = not declared.unit or declared.factor != 1.0 or declared.unit in ("s", "1/s", "share")
+    return declared.text if in_name else f"{declared.text} ({declared.unit})"
+
+
+def label_text(text: object) -> str:
+    """A value of a label from whatever text: without characters that would break it, and not too long."""
+    return UNFIT.sub("\N{REPLACEMENT CHARACTER}", str(text))[:LONGEST_LABEL]
+
+
+def _samples(reading: RunReading, now_s: float) -> Iterator[Sample]:
+    run = reading.run
+    found: list[tuple[str, tuple[str, ...], Any]] = [
+        ("run/state/<state>", (run, reading.state), 1.0),
+        ("run/steps", (run,), reading.step),
+        ("run/steps_wanted", (run,), reading.steps or None),
+        ("run/row_age_s", (run,), _age(reading.updated_s, now_s)),
+    ]
+    found += _of_values(run, reading.values or {})
+    found += _of_fleet(run, reading.fleet or {})
+    for name, labels, value in found:
+        if is_number(value):
+            yield name, labels, float(value)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether it is a finite number that a 64-bit float can hold."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _age(updated_s: float | None, now_s: float) -> float | None:
+    return max(0.0, now_s - updated_s) if is_number(updated_s) else None
+
+
+def _of_values(run: str, values: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...], Any]]:
+    for name, value in values.items():
+        try:
+            declared = metric(name)
+        except MisuseError:
+            continue  # of another version of this program
+        yield declared.name, (run, *([name[len(declared.prefix) :]] if declared.prefix else [])), value
+
+
+def _of_fleet(run: str, fleet: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...], Any]]:
+    for name, messages in _table(fleet.get("unreadable")).items():
+        yield "run/unreadable/<name>", (run, name), messages
+    for worker in fleet.get("workers") or ():
+        if isinstance(worker, Mapping) and not _is_gone(worker):
+            yield from _of_worker((run, str(worker.get("worker"))), worker)
+
+
+def _is_gone(worker: Mapping[str, Any]) -> bool:
+    state, seen_s = worker.get("state"), worker.get("seen_s")
+    return state == "left" or (state == "silent" and not (is_number(seen_s) and seen_s < GONE_S))
+
+
+def _of_worker(who: tuple[str, str], worker: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...], Any]]:
+    yield "worker/state/<state>", (*who, worker.get("state", "")), 1.0
+    yield "worker/beat_age_s", who, worker.get("seen_s")
+    for name in ("steps_per_s", "lag", "restarts", "episodes", "sent", "stored", "in_flight"):
+        yield f"worker/{name}", who, worker.get(name)
+    for reason, rows in _table(worker.get("dropped")).items():
+        yield "worker/dropped/<reason>", (*who, reason), rows
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

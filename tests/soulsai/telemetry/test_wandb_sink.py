@@ -1,0 +1,252 @@
+"""Rows for Weights & Biases: the real library, without its server."""
+
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.util import find_spec
+
+import pytest
+
+from soulsai.errors import ConfigError, RunError
+from soulsai.telemetry import wandb_sink as module
+from soulsai.telemetry.sinks import JsonlSink, Sinks
+from soulsai.telemetry.wandb_sink import IDENTITY, LOG, WandbSink, check_installed
+
+needs_wandb = pytest.mark.skipif(not find_spec("wandb"), reason="wandb is not installed: pip install 'soulsgym[wandb]'")
+KEY = "0123456789" * 4
+LIMIT_S = 60.0
+BLOCK = 32 * 1024
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch, tmp_path):
+    """No key and no server of whoever runs the tests."""
+    for name in [name for name in os.environ if name.startswith("WANDB_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("WANDB_MODE", "offline")
+
+
+def sink(folder, said, project="souls"):
+    return WandbSink(project, "a run", {"ppo": {"clip": 0.2}}, folder, said.append)
+
+
+def entries(file):
+    """The entries of an offline file: blocks of 32 KiB as LevelDB's log has them, after a head of 7 bytes."""
+    data, whole = file.read_bytes(), b""
+    assert data[:4] == b":W&B"
+    at = 7
+    while at + 7 <= len(data):
+        if BLOCK - at % BLOCK < 7:
+            at += BLOCK - at % BLOCK
+            continue
+        _, length, kind = struct.unpack_from("<IHB", data, at)
+        whole += data[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):  # full, or the last part
+            yield whole
+            whole = b""
+
+
+def records(folder):
+    """Everything in the offline files of a run, by kind."""
+    from wandb.proto import wandb_internal_pb2
+
+    found = {}
+    for file in sorted((folder / "wandb").glob("offline-run-*/*.wandb")):
+        for data in entries(file):
+            record = wandb_internal_pb2.Record.FromString(data)
+            kind = record.WhichOneof("record_type")
+            found.setdefault(kind, []).append(getattr(record, kind))
+    return found
+
+
+def rows(found):
+    return [
+        {"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in row.item}
+        for row in found["history"]
+    ]
+
+
+def write_many(one, number, values):
+    for step in range(1, number + 1):
+        one.write(step, 0.0, values)
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@needs_wandb
+@pytest.mark.slow
+def test_rows_arrive_and_a_resumed_run_keeps_its_identity(tmp_path, capfd):
+    said = []
+    first = sink(tmp_path, said)
+    for step in (100, 200, 300):
+        first.write(step, step / 10, {"loss/policy": step / 1000, "reward/dealt": float("nan"), "wins": 3.0})
+    first.close()
+    found = records(tmp_path)
+    assert [row["_step"] for row in rows(found)] == [100, 200, 300]
+    assert [row["loss/policy"] for row in rows(found)] == [0.1, 0.2, 0.3]
+    assert rows(found)[0]["elapsed_s"] == 10.0
+    assert not any("reward/dealt" in row for row in rows(found))
+    assert found["run"][0].project == "souls"
+    assert found["run"][0].display_name == "a run"
+    config = {item.key: json.loads(item.value_json) for item in found["run"][0].config.update}
+    assert config["ppo"] == {"clip": 0.2}
+    assert found["exit"][0].exit_code == 0
+    assert len(said) == 1
+    assert "later: wandb sync" in said[0]
+
+    again = sink(tmp_path, said)
+    again.write(400, 40.0, {"loss/policy": 0.4})
+    again.close()
+    assert {run.run_id for run in records(tmp_path)["run"]} == {found["run"][0].run_id}
+    assert capfd.readouterr() == ("", "")  # nothing on the screen
+
+
+@needs_wandb
+@pytest.mark.slow
+def test_without_a_key_it_goes_on_on_the_disk_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.delenv("WANDB_MODE")
+    said = []
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:  # answers: it can do nothing
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{server.server_port}")
+        one = sink(tmp_path, said)
+        one.write(1, 1.0, {"wins": 1.0})
+        one.close()
+        server.shutdown()
+    assert len(said) == 1
+    assert "without its server (No API key configured" in said[0]
+    assert [row["wins"] for row in rows(records(tmp_path))] == [1.0]
+
+
+@needs_wandb
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["refuses", "hangs"])
+def test_a_server_out_of_reach_delays_no_row_and_loses_none(kind, tmp_path, monkeypatch, capfd):
+    monkeypatch.delenv("WANDB_MODE")
+    monkeypatch.setenv("WANDB_API_KEY", KEY)
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        if kind == "hangs":
+            server.listen()  # and never accepts
+        monkeypatch.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
+        said = []
+        begun_s = time.monotonic()
+        one = sink(tmp_path, said)
+        write_many(one, 100, {"wins": 1.0})
+        assert time.monotonic() - begun_s < 1.0
+        one.close()
+        assert time.monotonic() - begun_s < module.FINISH_S + 3.0
+    assert "without its server" in said[0]
+    assert len(rows(records(tmp_path))) == 100
+    assert KEY not in capfd.readouterr().err
+    assert KEY not in (tmp_path / "wandb" / LOG).read_text()
+
+
+@needs_wandb
+@pytest.mark.slow
+def test_when_the_training_is_killed_its_process_notes_that_and_ends(tmp_path):
+    program = (
+        "import time\nfrom pathlib import Path\nfrom soulsai.telemetry.wandb_sink import WandbSink\n"
+        f"sink = WandbSink('souls', 'a', {{}}, Path({str(tmp_path)!r}), print)\n"
+        "sink.write(7, 1.0, {'wins': 2.0})\nwhile sink._rows.qsize():\n    time.sleep(0.01)\n"
+        "time.sleep(0.2)\nprint(sink._process.pid, flush=True)\ntime.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as training:
+        child = int(training.stdout.readline())
+        training.send_signal(signal.SIGKILL)
+        training.wait(5)
+    until_s = time.monotonic() + LIMIT_S
+    while is_alive(child) and time.monotonic() < until_s:
+        time.sleep(0.1)
+    assert not is_alive(child)
+    found = records(tmp_path)
+    assert [row["wins"] for row in rows(found)] == [2.0]
+    assert found["exit"][0].exit_code == 1
+
+
+def unfit_child(monkeypatch, tmp_path, source):
+    """Another process in place of the one that talks to W&B."""
+    package = tmp_path / "unfit"
+    package.mkdir()
+    (package / "unfit_child.py").write_text(source)
+    monkeypatch.setenv("PYTHONPATH", str(package))
+    monkeypatch.setattr(module, "CHILD", "unfit_child")
+    monkeypatch.setattr(module, "check_installed", lambda: None)
+
+
+def test_a_process_that_ends_switches_the_sink_off_with_a_line(tmp_path, monkeypatch):
+    unfit_child(monkeypatch, tmp_path, "import sys; sys.exit('broken')")
+    said, warnings = [], []
+    all_of_them = Sinks([sink(tmp_path, said), JsonlSink(tmp_path / "metrics.jsonl")], warnings.append)
+    until_s = time.monotonic() + 10.0
+    step = 0
+    while not warnings and time.monotonic() < until_s:
+        step += 1
+        all_of_them.write(step, 0.0, {"wins": 1.0})
+        time.sleep(0.01)
+    all_of_them.write(step + 1, 0.0, {"wins": 1.0})
+    all_of_them.close()
+    log = tmp_path / "wandb" / LOG
+    assert warnings == [f"metrics no longer go to wandb: its process has ended; {log} may say more"]
+    assert "broken" in log.read_text()
+    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == step + 1
+
+
+def test_a_process_that_takes_nothing_costs_no_time_and_is_ended(tmp_path, monkeypatch):
+    unfit_child(monkeypatch, tmp_path, "import time; time.sleep(600)")
+    monkeypatch.setattr(module, "LONGEST_QUEUE", 100)
+    said = []
+    one = sink(tmp_path, said)
+    pid = one._process.pid
+    big = {f"reward/{i}": 1.0 for i in range(1000)}
+    begun_s = time.monotonic()
+    with pytest.raises(RunError, match="has not taken the last 100 rows"):
+        write_many(one, 1000, big)
+    assert time.monotonic() - begun_s < 5.0
+    assert not is_alive(pid)
+
+
+def test_the_end_waits_no_longer_than_its_limit(tmp_path, monkeypatch):
+    unfit_child(monkeypatch, tmp_path, "import time; time.sleep(600)")
+    monkeypatch.setattr(module, "FINISH_S", 0.3)
+    said = []
+    one = sink(tmp_path, said)
+    begun_s = time.monotonic()
+    one.close()
+    assert time.monotonic() - begun_s < 3.0
+    assert said == [f"wandb has not taken everything within 0 s; later: wandb sync {tmp_path}/wandb/*run-*"]
+    assert not is_alive(one._process.pid)
+
+
+def test_a_run_has_an_identity_for_each_project(tmp_path):
+    first = module._identity(tmp_path / "wandb", "a")
+    assert module._identity(tmp_path / "wandb", "a") == first
+    second = module._identity(tmp_path / "wandb", "b")
+    assert second != first
+    (tmp_path / "wandb" / IDENTITY).write_text("{")
+    assert module._identity(tmp_path / "wandb", "b") != second
+
+
+def test_not_installed_says_how_to_install_it(monkeypatch, tmp_path):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"wandb is not installed; run: pip install 'soulsgym\[wandb\]'"):
+        sink(tmp_path, [])
+    monkeypatch.undo()
+    if find_spec("wandb"):
+        check_installed()
