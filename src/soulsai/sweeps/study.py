@@ -1,0 +1,375 @@
+"""The study of a sweep: which trials there are, which is to be tried next, and whose process has died.
+
+Several processes share it. Each holds a lock on a file of its own for as long as it lives, so that the others know at
+once when it has died; on other machines, which cannot see the lock, they notice that its trials no longer beat.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from soulsai.config import config_from_toml, config_to_toml, differences
+from soulsai.config.schema import Config
+from soulsai.errors import ConfigError, RunError
+from soulsai.runs.files import cannot_write
+from soulsai.runs.lock import is_locked, locked
+from soulsai.sweeps.dimension import Dimension, settings_of
+from soulsai.sweeps.locks import waited_for
+from soulsai.sweeps.space import Plan, Space, space_of
+from soulsai.sweeps.storage import open_storage
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.pruners import BasePruner
+    from optuna.trial import FrozenTrial, Trial
+
+STARTS_AT_MOST = 3
+"""Times that settings are begun whose process has died: they may well be what killed it."""
+SILENT_S = 120.0
+"""Without a beat, a process on another machine counts as dead."""
+BEAT_EVERY_S = 20.0
+ABOUT = "about"
+CONFIRMED = "confirmed"
+WORKERS = ".workers"
+"""Hidden, so that whoever lists the runs in a sweep's folder finds only trials."""
+WEIGHTS = "reward.weights."
+
+
+@dataclass(frozen=True)
+class About:
+    """What a sweep is of; the same for all its processes."""
+
+    name: str
+    preset: str
+    config: Config
+    space: Space
+    metric: str
+    settings: tuple[str, ...]  # of the command line
+
+    def to_json(self) -> dict[str, Any]:
+        """As the study keeps it."""
+        return {
+            "preset": self.preset,
+            "config": config_to_toml(self.config),
+            "space": self.space.text,
+            "metric": self.metric,
+            "settings": list(self.settings),
+        }
+
+    @staticmethod
+    def from_json(name: str, kept: dict[str, Any], folder: Path) -> About:
+        """From what the study keeps."""
+        config = config_from_toml(kept["config"], f"{folder} (config)")
+        space = space_of(kept["space"], f"{folder} (space)")
+        return About(name, kept["preset"], config, space, kept["metric"], tuple(kept["settings"]))
+
+    def base_settings(self) -> list[str]:
+        """What is set in every trial."""
+        return [*self.space.fixed, *self.settings]
+
+
+def open_about(folder: Path, name: str, url: str = "") -> tuple[Study, About]:
+    """An existing study to read; RunError if there is none."""
+    import optuna
+
+    if not folder.is_dir():
+        raise RunError(f"{folder}: there is no such sweep; give the folder of one, such as sweeps/NAME")
+    if not url and not (folder / "study.journal").exists():
+        raise RunError(f"{folder}: is not the folder of a sweep; give that of one, or its --storage")
+    storage = open_storage(folder, url)
+    try:
+        study = optuna.load_study(study_name=name, storage=storage)
+    except KeyError as error:
+        raise RunError(
+            f"{folder}: the study {name} is not there; begin it with: souls sweep PRESET --space FILE"
+        ) from error
+    kept = study.user_attrs.get(ABOUT)
+    if kept is None:
+        raise RunError(f"{folder}: the sweep was never begun; begin it with: souls sweep PRESET --space FILE")
+    return study, About.from_json(name, kept, folder)
+
+
+class SweepStudy:
+    """A process's hold on the study."""
+
+    def __init__(self, folder: Path, about: About, url: str = "") -> None:
+        self.folder, self.about = folder, about
+        self._is_shared = bool(url)  # by machines that may not see this folder
+        self._worker = uuid.uuid4().hex[:12]
+        self._beats: dict[int, tuple[Any, float]] = {}
+        self._held = ExitStack()
+        for each in (folder, folder / WORKERS):
+            try:
+                each.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise cannot_write(each, error) from error
+        self._storage = open_storage(folder, url)
+        with self._locked():
+            self._held.enter_context(locked(self._worker_file(self._worker)))
+            self.study = self._opened()
+
+    def close(self) -> None:
+        """Leave the sweep."""
+        self._held.close()
+        self._worker_file(self._worker).unlink(missing_ok=True)
+
+    def _locked(self) -> Any:
+        """Held while trials are given out or taken back, so that no process does so from old knowledge."""
+        return waited_for(self.folder / "lock")
+
+    def _worker_file(self, worker: str) -> Path:
+        return self.folder / WORKERS / f"{worker}.lock"
+
+    def _opened(self) -> Study:
+        import optuna
+
+        study = optuna.create_study(
+            storage=self._storage,
+            study_name=self.about.name,
+            direction="maximize",
+            load_if_exists=True,
+            pruner=make_pruner(self.about.space.plan, self.about.config),
+        )
+        kept = study.user_attrs.get(ABOUT)
+        if kept is None:
+            self._enqueue_preset(study)
+            study.set_user_attr(ABOUT, self.about.to_json())
+        else:
+            _refuse_other(self.folder, About.from_json(self.about.name, kept, self.folder), self.about)
+        number = int(study.user_attrs.get("workers", 0))
+        study.set_user_attr("workers", number + 1)
+        study.sampler = optuna.samplers.TPESampler(
+            # Another one for each process: equal ones would try the same.
+            seed=(self.about.space.plan.seed + 1_000_003 * number) % 2**32,
+            n_startup_trials=self.about.space.plan.startup,
+            multivariate=True,
+            constant_liar=True,
+        )
+        return study
+
+    def _enqueue_preset(self, study: Study) -> None:
+        """The preset's own settings are the first trial, where the space has them: what is found must beat them."""
+        import optuna
+
+        if study.trials:
+            return
+        stored = {one.key: one.stored(value_of(self.about.config, one.key)) for one in self.about.space.dimensions}
+        if all(value is not None for value in stored.values()):
+            distributions = {one.key: one.distribution() for one in self.about.space.dimensions}
+            study.add_trial(
+                optuna.trial.create_trial(
+                    state=optuna.trial.TrialState.WAITING,
+                    params=stored,
+                    distributions=distributions,
+                    user_attrs={"preset": True},
+                )
+            )
+
+    def next_trial(self, most: int) -> Trial | None:
+        """A trial to train, unless `most` are done or under way already."""
+        with self._locked():
+            count = counted(self.study.get_trials(deepcopy=False))
+            if count.done + count.running >= most:
+                return None
+            trial = self.study.ask({one.key: one.distribution() for one in self.about.space.dimensions})
+            trial.set_user_attr("worker", self._worker)
+            trial.set_user_attr("host", platform.node())
+            trial.set_user_attr("pid", os.getpid())
+            return trial
+
+    def settings(self, trial: Trial) -> dict[str, Any]:
+        """What the trial tries, by key."""
+        return settings_of(self.about.space.dimensions, trial.params)
+
+    def beat(self, trial: Trial) -> None:
+        """Tell other machines that the trial is alive."""
+        if self._is_shared:
+            trial.set_user_attr("beat", time.time())
+
+    def finish(self, trial: Trial, value: float) -> None:
+        """The trial was trained to its end."""
+        self.study.tell(trial, value)
+
+    def prune(self, trial: Trial, *, refused: str = "") -> None:
+        """The trial was ended early, or never begun since its settings do not go together."""
+        from optuna.trial import TrialState
+
+        if refused:
+            trial.set_user_attr("refused", refused)
+        self.study.tell(trial, state=TrialState.PRUNED)
+
+    def fail(self, trial: Trial, problem: str) -> None:
+        """The trial could not be trained."""
+        from optuna.trial import TrialState
+
+        trial.set_user_attr("problem", problem)
+        self.study.tell(trial, state=TrialState.FAIL)
+
+    def give_back(self, trial: Trial) -> None:
+        """The trial was stopped; whoever comes next goes on with it."""
+        with self._locked():
+            self._requeue(self.study.trials[trial.number], "stopped", count=False)
+
+    def take_from_dead(self) -> list[int]:
+        """Queue anew the trials whose process has died; their numbers."""
+        from optuna.trial import TrialState
+
+        with self._locked():
+            running = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+            return [each.number for each in running if self._is_dead(each) and self._requeue(each, "died", count=True)]
+
+    def is_mine(self, trial: FrozenTrial) -> bool:
+        """Whether this process trains it."""
+        return bool(trial.user_attrs.get("worker") == self._worker)
+
+    def _is_dead(self, trial: FrozenTrial) -> bool:
+        worker = trial.user_attrs.get("worker")
+        if worker == self._worker:
+            return False
+        if worker is not None and (file := self._worker_file(worker)).exists():
+            return not is_locked(file)
+        if not self._is_shared:
+            return True  # Its process died before it could say who it is, or was long gone.
+        beat = trial.user_attrs.get("beat")
+        known, since_s = self._beats.get(trial.number, (None, 0.0))
+        if trial.number not in self._beats or known != beat:
+            # By our own clock: those of two machines differ.
+            self._beats[trial.number] = beat, time.monotonic()
+            return False
+        return time.monotonic() - since_s > SILENT_S
+
+    def _requeue(self, trial: FrozenTrial, how: str, *, count: bool) -> bool:
+        """End a running trial and queue its settings anew; false if another process was faster."""
+        import optuna
+        from optuna.trial import TrialState
+
+        starts = int(trial.user_attrs.get("starts", 1))
+        again = not count or starts < STARTS_AT_MOST
+        handle = optuna.trial.Trial(self.study, trial._trial_id)
+        try:
+            if again:
+                handle.set_user_attr("went_on", how)
+            else:
+                handle.set_user_attr("problem", f"its process died {starts} times")
+            self.study.tell(trial.number, state=TrialState.FAIL)
+        except (ValueError, RuntimeError):  # it is over already
+            return False
+        if again:
+            kept = {key: value for key, value in trial.user_attrs.items() if key in ("folder", "preset", "first")}
+            kept |= {"starts": starts + count, "first": kept.get("first", trial.number)}
+            # All that was drawn; what was not, is drawn when it is taken up.
+            self.study.add_trial(
+                optuna.trial.create_trial(
+                    state=TrialState.WAITING,
+                    params=trial.params,
+                    distributions=trial.distributions,
+                    user_attrs=kept,
+                )
+            )
+        return True
+
+    def others_running(self) -> int:
+        """Trials that other processes train now."""
+        from optuna.trial import TrialState
+
+        running = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        return sum(not self.is_mine(each) for each in running)
+
+    @contextmanager
+    def confirming(self) -> Iterator[bool]:
+        """Whether this process may measure the best trials; another one may be at it."""
+        with ExitStack() as held:
+            try:
+                held.enter_context(locked(self.folder / "confirm.lock"))
+            except RunError:
+                yield False
+                return
+            yield True
+
+    def keep_confirmed(self, number: int, found: dict[str, Any]) -> None:
+        """Keep what the last measurement of a trial has found."""
+        self.study.set_user_attr(f"{CONFIRMED}/{number}", found)
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many trials there are, by what became of them; those that went on under another number count once."""
+
+    done: int
+    running: int
+    waiting: int
+    refused: int
+    failed: int
+
+
+def counted(trials: list[FrozenTrial]) -> Count:
+    """Count trials. Done are those trained to the end, pruned or failed by themselves."""
+    from optuna.trial import TrialState
+
+    done = refused = failed = 0
+    for each in trials:
+        if each.state == TrialState.PRUNED and "refused" in each.user_attrs:
+            refused += 1
+        elif each.state in (TrialState.COMPLETE, TrialState.PRUNED):
+            done += 1
+        elif each.state == TrialState.FAIL and "went_on" not in each.user_attrs:
+            done, failed = done + 1, failed + 1
+    running = sum(each.state == TrialState.RUNNING for each in trials)
+    waiting = sum(each.state == TrialState.WAITING for each in trials)
+    return Count(done, running, waiting, refused, failed)
+
+
+def make_pruner(plan: Plan, config: Config) -> BasePruner:
+    """What ends trials early; its steps are environment steps, in whole intervals between evaluations."""
+    from optuna import pruners
+
+    every = config.run.evaluate_every_steps
+    if plan.pruner == "none":
+        return pruners.NopPruner()
+    if plan.pruner == "halving":
+        first = max(every, round(plan.warmup * config.run.steps / every) * every)
+        return pruners.SuccessiveHalvingPruner(min_resource=first, reduction_factor=3)
+    return pruners.MedianPruner(
+        n_startup_trials=plan.startup, n_warmup_steps=int(plan.warmup * config.run.steps), n_min_trials=2
+    )
+
+
+def value_of(config: Config, key: str) -> Any:
+    """The value of a key, or of an entry of a table; None if it has none."""
+    found: Any = config
+    for part in key.split(".", 2):
+        found = found.get(part) if isinstance(found, dict) else getattr(found, part)
+    if found is None and key.startswith(WEIGHTS):
+        from soulsgym.parts.rewards import PRESETS
+
+        return PRESETS[config.reward.preset].get(key.removeprefix(WEIGHTS), 0.0)
+    return found
+
+
+def _refuse_other(folder: Path, kept: About, asked: About) -> None:
+    """A sweep is of one thing; how many trials there are may change."""
+    changed = differences(kept.config, asked.config)
+    if kept.preset != asked.preset:
+        what = f"of the preset {kept.preset}, not {asked.preset}"
+    elif changed:
+        what = f"with other settings ({', '.join(changed)})"
+    elif _compared(kept.space.dimensions) != _compared(asked.space.dimensions):
+        what = "with another space"
+    elif (kept.metric, kept.space.plan.score) != (asked.metric, asked.space.plan.score):
+        what = f"for another goal ({kept.metric}, {kept.space.plan.score})"
+    else:
+        return
+    raise ConfigError(f"{folder}: this sweep was begun {what}; give another --name for a new one")
+
+
+def _compared(dimensions: tuple[Dimension, ...]) -> str:
+    return json.dumps(sorted(map(repr, dimensions)))
