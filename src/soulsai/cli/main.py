@@ -14,17 +14,21 @@ except ModuleNotFoundError:
 from soulsai.cli.bench import bench
 from soulsai.cli.compare import compare_runs
 from soulsai.cli.config import config
+from soulsai.cli.control import pause, resume, save, stop
+from soulsai.cli.dashboard import dashboard
 from soulsai.cli.doctor import doctor
 from soulsai.cli.eval import evaluate_run
 from soulsai.cli.export import export
 from soulsai.cli.fidelity import fidelity
-from soulsai.cli.fleet import fleet, invite, revoke, save, stop
+from soulsai.cli.fleet import fleet, invite, revoke
 from soulsai.cli.game import game
 from soulsai.cli.join import join
+from soulsai.cli.notify import notify
 from soulsai.cli.presets import presets
 from soulsai.cli.record import record
 from soulsai.cli.runs import runs
 from soulsai.cli.serve import serve
+from soulsai.cli.sweep import sweep
 from soulsai.cli.train import train
 from soulsai.cli.watch import watch
 
@@ -49,8 +53,11 @@ def souls(
 
 
 app.command()(train)
+app.command()(sweep)
 app.command("eval")(evaluate_run)
 app.command("compare")(compare_runs)
+app.command()(dashboard)
+app.command()(notify)
 app.command()(watch)
 app.command()(record)
 app.command()(doctor)
@@ -63,8 +70,10 @@ app.command()(join)
 app.command()(fleet)
 app.command()(invite)
 app.command()(revoke)
-app.command()(stop)
 app.command()(save)
+app.command()(pause)
+app.command()(resume)
+app.command()(stop)
 app.add_typer(config, name="config")
 app.command()(fidelity)
 app.add_typer(bench, name="bench")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from soulsai.cli.invitation import how_to_join
+from soulsai.cli.onlookers import Notify, Onlookers, Wandb
 from soulsai.cli.opening import Wishes, open_redis, place_of
 from soulsai.cli.session import (
     INTERRUPTED,
@@ -62,6 +63,11 @@ def serve(
     ] = "",
     accept: AcceptAll = False,
     plain: Plain = False,
+    dashboard: Annotated[
+        bool, typer.Option("--dashboard/--no-dashboard", help="Show it in a web page on this machine.")
+    ] = True,
+    notify: Notify = None,
+    wandb: Wandb = "",
 ) -> None:
     """Learn from what others play: prints the line that they type to join, and learns from whoever is there.
 
@@ -72,6 +78,8 @@ def serve(
     if advertise:
         place_of(advertise)  # for its mistakes, before anything is made
     wishes = Wishes(redis, host, port, tls, ca, advertise)
+    onlookers = Onlookers(dashboard, tuple(notify or ()), wandb)
+    onlookers.check()
     folder, config = open_run(preset, settings or [], run, resume=resume)
     from soulsai.runs.fleet_file import LOCK
     from soulsai.runs.lock import locked
@@ -79,7 +87,9 @@ def serve(
 
     try:
         with locked(folder.folder / LOCK):
-            outcome, interrupted = _served(folder, config, wishes, resume=resume, check=not accept, plain=plain)
+            outcome, interrupted = _served(
+                folder, config, wishes, onlookers, resume=resume, check=not accept, plain=plain
+            )
     except SoulsError:
         if not resume and not folder.metrics_file.exists():
             shutil.rmtree(folder.folder, ignore_errors=True)  # made a moment ago; nothing was learned in it
@@ -99,7 +109,7 @@ class News:
 
 
 def _served(
-    run: Run, config: Config, wishes: Wishes, *, resume: bool, check: bool, plain: bool
+    run: Run, config: Config, wishes: Wishes, onlookers: Onlookers, *, resume: bool, check: bool, plain: bool
 ) -> tuple[Outcome, bool]:
     """Serve and learn; how it ended, and whether because of Ctrl-C."""
     from soulsai.cli.screen import make_view
@@ -114,11 +124,15 @@ def _served(
         held.callback(link.close)
         link.welcome(_welcome(fleet.run, config))
         _tell_how_to_join(run, fleet)
-        with make_view(run.name, config, plain=plain or not sys.stdout.isatty()) as view, stopping(view.say) as stop:
+        with (
+            make_view(run.name, config, plain=plain or not sys.stdout.isatty()) as view,
+            stopping(view.say) as stop,
+            onlookers.looking(run, config, view.say) as sinks,
+        ):
             news.tell = view.say
             place = Place(fleet.run, fleet.generation)
             outcome = run_session(
-                run, config, resume=resume, view=view, stop=stop, check=check, fleet=Fleet(link, place)
+                run, config, resume=resume, view=view, stop=stop, check=check, fleet=Fleet(link, place), sinks=sinks
             )
             interrupted = stop()
         news.tell = typer.echo

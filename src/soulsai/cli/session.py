@@ -32,11 +32,12 @@ INTERRUPTED = 130
 
 
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
+WEBHOOK = re.compile(r"(https?://[^/?#\s]+)[/?#]\S+")
 
 
-def without_password(text: str) -> str:
-    """A word of a command line as it may be kept: URLs lose their user and password."""
-    return CREDENTIALS.sub("***@", text)
+def without_secrets(text: str) -> str:
+    """A word of a command line as it may be kept: URLs lose user and password, webhooks all but their host."""
+    return WEBHOOK.sub(r"\1/***", CREDENTIALS.sub("***@", text))
 
 
 def open_run(preset: str, settings: list[str], folder: Path | None, *, resume: bool) -> tuple[Run, Config]:
@@ -53,7 +54,7 @@ def _begun(preset: str, settings: list[str], folder: Path | None) -> tuple[Run, 
     name = Path(preset).stem if preset.endswith(".toml") else preset
     config = with_settings(read_config(Path(preset)) if preset.endswith(".toml") else load_preset(preset), settings)
     place = folder or default_folder(name)
-    run = Run.create(place, config_to_toml(config), preset=name, command=[without_password(word) for word in sys.argv])
+    run = Run.create(place, config_to_toml(config), preset=name, command=[without_secrets(word) for word in sys.argv])
     return run, config
 
 

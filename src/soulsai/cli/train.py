@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from soulsai.cli.in_game import SPEED, GameSpeed, InGame, Launch, Pid, Stepping, game_options
+from soulsai.cli.onlookers import Notify, Onlookers, Wandb
 from soulsai.cli.session import AcceptAll, Plain, PresetName, Resume, RunFolder, Settings, conclude, open_run, stopping
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ def train(
     ] = 0,
     accept: AcceptAll = False,
     plain: Plain = False,
+    dashboard: Annotated[bool, typer.Option("--dashboard", help="Show it in a web page on this machine.")] = False,
+    notify: Notify = None,
+    wandb: Wandb = "",
     in_game: InGame = False,
     game_speed: GameSpeed = SPEED,
     stepping: Stepping = "auto",
@@ -42,6 +46,8 @@ def train(
 
     Example: souls train dddqn --set run.seed=3 --run runs/mine
     """
+    onlookers = Onlookers(dashboard, tuple(notify or ()), wandb)
+    onlookers.check()
     game = game_options(in_game, game_speed, stepping, pid, launch)
     given = settings or []
     if game:
@@ -62,10 +68,12 @@ def train(
             make_view(folder.name, config, plain=plain or not sys.stdout.isatty()) as view,
             stopping(view.say) as stop,
             local_fleet(folder, config, workers, view.say) if workers else nullcontext() as fleet,
+            onlookers.looking(folder, config, view.say) as sinks,
         ):
             outcome = run_session(
-                folder, config, resume=resume, view=view, stop=stop, check=not accept, fleet=fleet, game=game
-            )
+                folder, config, resume=resume, view=view, stop=stop, check=not accept, fleet=fleet, game=game,
+                sinks=sinks,
+            )  # fmt: skip
     except PreflightError:
         if not resume:
             shutil.rmtree(folder.folder, ignore_errors=True)  # made a moment ago, with nothing in it but the config

@@ -26,6 +26,8 @@ from soulsai.cli.measuring import (
 
 if TYPE_CHECKING:
     from soulsai.evaluation.fighter import Fighter
+    from soulsai.evaluation.thoughts import Told
+    from soulsai.learning.loading import Contestant
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
 """One of these tells programs on Linux where to open windows."""
@@ -44,21 +46,34 @@ def watch(
     latest: Latest = False,
     size: Annotated[str, typer.Option(help="Width and height of the picture in pixels.")] = "960x720",
     fight: Annotated[int, typer.Option(min=1, help="Which fight of a recording.")] = 1,
+    html: Annotated[
+        Path | None, typer.Option(help="New file (.html) that plays the fight in any browser, with what it thinks.")
+    ] = None,
+    terminal: Annotated[bool, typer.Option("--terminal", help="Draw the fight in the terminal.")] = False,
 ) -> None:
-    """Show a fight in a window, or record it. A recording may be of the simulator or of the game.
+    """Show a fight in a window or in the terminal, or record it. A recording may be of the simulator or of the game.
 
     Example: souls watch runs/mine --video fight.mp4
     """
+    pixels = _pixels(size)
+    _refuse_two_ways(video=video is not None, html=html is not None, terminal=terminal)
+    if html is not None:
+        _refuse_page(html)
+    if run.endswith(RECORDINGS):
+        if html is not None or terminal:
+            typer.echo(_told_again(_read(run, fight), Path(run).stem, html))
+        else:
+            typer.echo(_replayed(run, fight, video, pixels))
+        return
     from soulsai.learning.loading import load_contestant
 
-    pixels = _pixels(size)
-    if run.endswith(RECORDINGS):
-        typer.echo(_replayed(run, fight, video, pixels))
-        return
     one = load_contestant(run, latest=latest, warn=warn)
     fighter = one.fighter()
     options = FightOptions(variant, randomize, phase, full, no_hit)
     settings = fight_settings([one.config] if one.config else [], options)
+    if html is not None or terminal:
+        typer.echo(_told_again(_played(one, fighter, seed, settings), one.name, html))
+        return
     if video is None:
         typer.echo(_shown(fighter, seed, settings, pixels))
         return
@@ -92,6 +107,75 @@ def _replayed(file: str, number: int, video: Path | None, size: tuple[int, int])
         renderer.show(record, ACTION_CONTROLS[action])
     renderer.close()
     return _ending(recording.fights[high - 1])
+
+
+def _refuse_two_ways(**ways: bool) -> None:
+    from soulsgym.errors import MisuseError
+
+    given = [f"--{name}" for name, is_given in ways.items() if is_given]
+    if len(given) > 1:
+        raise MisuseError(f"{given[0]} and {given[1]} cannot both be; leave out one")
+
+
+def _refuse_page(page: Path) -> None:
+    from soulsai.errors import RunError
+    from soulsgym.errors import MisuseError
+
+    if page.suffix.lower() != ".html":
+        raise MisuseError(f"page {page} ends in {page.suffix!r}; give a name that ends in .html")
+    if page.exists():
+        raise RunError(f"page {page} exists; give another name or delete it")
+    if not page.parent.is_dir():
+        raise RunError(f"folder {page.parent} of the page is not there; make it or give another name")
+
+
+def _read(file: str, number: int) -> Told:
+    """One fight of a recording, with what is told about it."""
+    from soulsai.evaluation.thoughts import fight_of, read_told
+    from soulsgym.errors import MisuseError
+
+    told = read_told(Path(file))
+    bounds = told.recording.bounds()
+    if number > len(bounds):
+        raise MisuseError(f"--fight {number} is not in {file}, which holds {len(bounds)}; give 1 to {len(bounds)}")
+    return fight_of(told, number)
+
+
+def _played(one: Contestant, fighter: Fighter, seed: int, settings: dict[str, Any]) -> Told:
+    """Play the fight to its end, and think it through where there is a network to look into."""
+    from soulsai.acting.policy import NetworkPolicy
+    from soulsai.evaluation.evaluate import evaluate
+    from soulsai.evaluation.thinking import think
+    from soulsai.evaluation.thoughts import Told
+    from soulsai.evaluation.witness import Witness
+
+    witness = Witness(1)
+    evaluate(fighter, 1, seed=seed, witness=witness, **settings)
+    seen = witness.fight(0)
+    boss, variant = settings.get("boss", "iudex"), settings.get("variant", "standard")
+    about: dict[str, Any] = {"run": one.name, "seed": seed, "engine": "sim", "boss": boss, "variant": variant}
+    if one.run is not None:
+        about["step"] = one.run.status().step
+    if one.config is None or not isinstance(one.policy, NetworkPolicy):
+        return Told(seen.recording, about, None, "its player has no network that could be looked into")
+    about |= {"algorithm": one.config.algorithm, "encoder": one.config.encoder.name}
+    return Told(seen.recording, about, think(one.config, one.policy, seen.recording))
+
+
+def _told_again(told: Told, name: str, page: Path | None) -> str:
+    """Show a fight in the terminal, or write it as a page; how it ended."""
+    ending = _ending(told.recording.fights[-1])
+    if page is not None:
+        from soulsai.dashboard.scenes import scene_from, shared_page
+        from soulsai.runs.files import write_atomically
+
+        write_atomically(page, shared_page(scene_from(told, name)), durably=False)
+        return f"{page}: {ending}"
+    from soulsai.cli.fight_screen import show_fight
+    from soulsai.dashboard.scenes import moveset_of
+
+    show_fight(told.recording, moveset_of(told.about))
+    return ending
 
 
 def _pixels(size: str) -> tuple[int, int]:

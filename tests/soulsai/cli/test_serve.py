@@ -21,7 +21,7 @@ from soulsai.cli.invitation import how_to_join
 from soulsai.cli.keeper import Keeper
 from soulsai.cli.main import app
 from soulsai.cli.opening import FRIEND, Wishes, open_redis, place_of
-from soulsai.cli.session import open_run, without_password
+from soulsai.cli.session import open_run, without_secrets
 from soulsai.config import config_to_toml, load_preset, with_settings
 from soulsai.errors import ConfigError, PreflightError, RunError, TransportError
 from soulsai.runs.fleet_file import FILE, LOCK, FleetFile, is_served, read_fleet, write_fleet
@@ -127,11 +127,13 @@ def test_a_failed_preflight_leaves_nothing(tmp_path, monkeypatch):
         ("redis://admin:hu:sh@host:1/run", "redis://***@host:1/run"),
         ("--redis=rediss://admin:hush@host:1", "--redis=rediss://***@host:1"),
         ("redis://host:1/run", "redis://host:1/run"),
+        ("--notify=https://hooks.example/services/T0/secret", "--notify=https://hooks.example/***"),
+        ("http://127.0.0.1:9?token=secret", "http://127.0.0.1:9/***"),
         ("run.seed=3", "run.seed=3"),
     ],
 )
-def test_command_lines_are_kept_without_passwords(text, kept):
-    assert without_password(text) == kept
+def test_command_lines_are_kept_without_secrets(text, kept):
+    assert without_secrets(text) == kept
 
 
 def test_the_folder_of_a_run_holds_no_password(tmp_path, monkeypatch):

@@ -1,5 +1,8 @@
 """`souls watch`: a video, a window, or a sentence that there is none."""
 
+import json
+import re
+
 import pytest
 from typer.testing import CliRunner
 
@@ -62,3 +65,51 @@ def test_impossible_size(tmp_path):
 def test_gym_run(make_run):
     with pytest.raises(MisuseError, match="plays CartPole-v1, not fights"):
         raise souls("watch", make_run("cartpole-ppo").folder).exception
+
+
+def scene_in(page):
+    found = re.search(r'<script type="application/json" id="scene">(.*?)</script>', page.read_text(), re.DOTALL)
+    return json.loads(found[1])
+
+
+@pytest.mark.parametrize("preset", ["smoke", "smoke-q"])
+def test_page(make_run, tmp_path, preset):
+    run, page = make_run(preset, "fight.step_limit=25"), tmp_path / "fight.html"
+    result = souls("watch", run.folder, "--html", page, "--seed", 3)
+    assert result.exit_code == 0, result.exception
+    assert f"{page}: time-out after 2.5 s, player" in result.stdout
+    scene = scene_in(page)
+    assert scene["thoughts"]["kind"] == {"smoke": "probability", "smoke-q": "q"}[preset]
+    assert scene["about"]["run"] == "made"
+    assert scene["about"]["seed"] == 3
+    assert scene["step"] == 10
+    with pytest.raises(RunError, match="exists; give another name"):
+        raise souls("watch", run.folder, "--html", page).exception
+
+
+def test_page_of_a_player_and_of_a_recording(tmp_path):
+    page, recording = tmp_path / "fight.html", tmp_path / "fights.npz"
+    assert souls("record", "player:idle", "--out", recording, "--fights", 2).exit_code == 0
+    assert souls("watch", recording, "--fight", 2, "--html", page).exit_code == 0
+    assert scene_in(page)["thoughts"] is None
+    with pytest.raises(MisuseError, match="--fight 3 is not in"):
+        raise souls("watch", recording, "--fight", 3, "--html", tmp_path / "b.html").exception
+    assert souls("watch", "player:idle", "--html", tmp_path / "c.html").exit_code == 0
+    assert "no network" in scene_in(tmp_path / "c.html")["reason"]
+
+
+def test_page_that_cannot_be(tmp_path):
+    with pytest.raises(MisuseError, match=r"ends in '\.txt'; give a name that ends in \.html"):
+        raise souls("watch", "player:idle", "--html", tmp_path / "a.txt").exception
+    with pytest.raises(RunError, match="is not there; make it or give another name"):
+        raise souls("watch", "player:idle", "--html", tmp_path / "no" / "a.html").exception
+    with pytest.raises(MisuseError, match="--video and --html cannot both be"):
+        raise souls("watch", "player:idle", "--html", tmp_path / "a.html", "--video", tmp_path / "a.mp4").exception
+
+
+def test_lines_where_there_is_no_terminal(make_run):
+    result = souls("watch", make_run("smoke", "fight.step_limit=25").folder, "--terminal")
+    assert result.exit_code == 0, result.exception
+    assert result.stdout.count("m apart") == 4
+    assert result.stdout.endswith("% of their health left.\n")
+    assert "\x1b" not in result.stdout

@@ -1,0 +1,87 @@
+"""News for open pages, once a second and only if there is something new."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from soulsai.dashboard.answers import encoded
+from soulsai.dashboard.board import Board
+
+EVERY_S = 1.0
+HEARTBEAT_S = 15.0
+"""Without news a comment is sent, so that whoever is between does not think nobody is there."""
+MOST_STREAMS = 32
+RETRY_MS = 2000
+SHORTEST_REST_S = 0.05
+CLOSE_S = 0.25
+"""How long a stream may take to notice that the server ends."""
+
+
+class Streams:
+    """What those hear who listen, and how many they are."""
+
+    def __init__(self, board: Board, most: int = MOST_STREAMS) -> None:
+        self._board = board
+        self._most = most
+        self._closing = False
+        self.open = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nobody more may listen."""
+        return self.open >= self._most
+
+    def close(self) -> None:
+        """End all streams at their next turn."""
+        self._closing = True
+
+    async def events(self, id: str | None) -> AsyncIterator[bytes]:
+        """News of all runs, and of one in more detail."""
+        last: dict[str, bytes] = {}
+        spoke_s = time.monotonic()
+        yield f"retry: {RETRY_MS}\n\n".encode()
+        while not self._closing:
+            turn_s = time.monotonic()
+            news = await run_in_threadpool(self._news, id)
+            changed = {kind: data for kind, data in news.items() if last.get(kind) != data}
+            last |= changed
+            if changed or time.monotonic() - spoke_s > HEARTBEAT_S:
+                parts = [b"event: %s\ndata: %s\n\n" % (kind.encode(), data) for kind, data in changed.items()]
+                yield b"".join(parts) or b": still here\n\n"
+                spoke_s = time.monotonic()
+            await self._rest(turn_s + EVERY_S)
+
+    async def _rest(self, until_s: float) -> None:
+        await asyncio.sleep(SHORTEST_REST_S)
+        while not self._closing and (left_s := until_s - time.monotonic()) > 0.0:
+            await asyncio.sleep(min(left_s, CLOSE_S))
+
+    def _news(self, id: str | None) -> dict[str, bytes]:
+        news: dict[str, Any] = {"runs": self._board.runs()}
+        if id is not None:
+            news["run"] = self._board.event(id)
+        return {kind: encoded(value) for kind, value in news.items()}
+
+
+class EventResponse(StreamingResponse):
+    """A stream of events, counted for as long as its listener is there."""
+
+    def __init__(self, streams: Streams, id: str | None) -> None:
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        super().__init__(streams.events(id), headers=headers, media_type="text/event-stream")
+        self._streams = streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until either side ends it."""
+        self._streams.open += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._streams.open -= 1

@@ -1,0 +1,131 @@
+"""The fleet of a run for the page: as it is now, as it was last, or why nothing is known."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from soulsai.dashboard.library import Dossier, is_inside
+from soulsai.errors import RunError, TransportError
+from soulsai.runs.fleet_file import FILE, FleetFile, is_served, read_fleet
+
+FRESH_S = 1.0
+"""All viewers share one look within this time."""
+REST = 5.0
+"""After a look that took long, as where nothing answers, the next one comes after so many times as long."""
+REACH_S = 2.0
+"""How long Redis may take to answer."""
+LOCAL = "fleet/"
+"""Metrics that tell of workers, also of those that are processes of the same machine."""
+
+Report = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was found, and until when it is good."""
+
+    report: Report
+    until_s: float
+
+
+class Fleets:
+    """Looks at fleets, for all viewers together."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._locks: dict[Path, threading.Lock] = {}
+        self._looks: dict[Path, Look] = {}
+
+    def look(self, dossier: Dossier) -> Report:
+        """The report of a run's fleet. While one viewer waits for Redis, the others get what was known before."""
+        folder = dossier.folder
+        with self._lock:
+            lock = self._locks.setdefault(folder, threading.Lock())
+            look = self._looks.get(folder)
+        if look is not None and (self._clock() < look.until_s or not lock.acquire(blocking=False)):
+            return look.report
+        if look is None:
+            lock.acquire()
+        try:
+            newer = self._looks.get(folder)
+            if newer is None or newer is look:
+                began_s = self._clock()
+                report = _report(dossier)
+                now_s = self._clock()
+                newer = self._looks[folder] = Look(report, now_s + max(FRESH_S, REST * (now_s - began_s)))
+            return newer.report
+        finally:
+            lock.release()
+
+
+def _report(dossier: Dossier) -> Report:
+    if not is_inside(dossier.folder / FILE, dossier.folder):
+        return unknown(f"{dossier.folder / FILE}: is not in the folder of the run; put the file itself there")
+    try:
+        about = read_fleet(dossier.folder)
+    except RunError as error:
+        return unknown(str(error))
+    if about is None:
+        return _without_redis(dossier)
+    if about.own and not is_served(dossier.folder):
+        return _last(dossier.folder, f"{dossier.id} is not being served now")
+    try:
+        return _known(_look_now(about), now=True)
+    except ModuleNotFoundError:
+        return _last(dossier.folder, "the fleet cannot be asked; install it with: pip install 'soulsgym[fleet]'")
+    except TransportError as error:
+        return _last(dossier.folder, str(error))
+
+
+def _look_now(about: FleetFile) -> Report:
+    from redis.exceptions import RedisError
+
+    from soulsai.transport.redis.address import Address
+    from soulsai.transport.redis.connection import connect
+    from soulsai.transport.redis.keys import Keys
+    from soulsai.transport.redis.report import look_at
+
+    address = Address.parse(about.admin, Path(about.ca) if about.ca else None, run=about.run)
+    try:
+        with connect(address, limit_s=REACH_S, client="souls-dashboard") as admin:
+            return look_at(admin, Keys(about.run))
+    except (RedisError, OSError) as error:
+        raise TransportError(f"the Redis at {address.place} does not answer: {error}") from error
+
+
+def _known(report: Report, *, now: bool, reason: str = "") -> Report:
+    from soulsai.transport.redis.report import books_line
+
+    return {**report, "known": True, "now": now, "line": books_line(report["total"]), "reason": reason}
+
+
+def _last(folder: Path, why: str) -> Report:
+    from soulsai.transport.redis.report import LAST, last
+
+    kept = last(folder) if is_inside(folder / LAST, folder) else None
+    if kept is None:
+        return unknown(f"{why}, and nothing was kept of how its fleet was")
+    try:
+        return _known(kept, now=False, reason=f"{why}; this is how its fleet was when it ended")
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return unknown(f"{folder / LAST}: is damaged; it is written anew when the run is served and stopped again")
+
+
+def _without_redis(dossier: Dossier) -> Report:
+    dossier.tail.look()
+    metrics = {name: value for name, value in dossier.tail.values.items() if name.startswith(LOCAL)}
+    if metrics:
+        why = "its workers are processes of the machine that learns: there is no report of each, only these figures"
+        return unknown(f"{dossier.id}: {why}", metrics)
+    return unknown(f"{dossier.id}: has no workers, it plays itself; for many machines there is `souls serve`")
+
+
+def unknown(reason: str, metrics: Mapping[str, float] | None = None) -> Report:
+    """The report where there is none."""
+    return {"known": False, "now": False, "line": "", "reason": reason, "metrics": dict(metrics or {})}

@@ -1,0 +1,327 @@
+"""Scenes: a recorded fight as the browser plays it, the fights of a file in a line each, and one as a page."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsai.dashboard.ground import ground_of
+from soulsai.dashboard.sharing import page_of
+from soulsai.evaluation.evaluation import FALL
+from soulsai.evaluation.thoughts import PROBABILITY, Thoughts, Told, read_told
+from soulsai.evaluation.video import OUTCOMES
+from soulsgym.controls import ACTION_CONTROLS, ACTION_NAMES, DIRECTIONS
+from soulsgym.envs.render.blows import draw_boss_blows, draw_player_blow
+from soulsgym.envs.render.bodies import FALL_MOVE, parries
+from soulsgym.envs.render.plan import Stand
+from soulsgym.envs.render.sketch import Sketch
+from soulsgym.envs.render.story import Story
+from soulsgym.envs.render.words import plain_name
+from soulsgym.errors import MisuseError, RecordingError
+from soulsgym.movesets import STANDARD, Moveset, load_moveset
+from soulsgym.state import NUM_ACTIONS, Fights, Outcome, action_mask_of, copied
+
+FORMAT = 1
+"""Version of the scene; the player in the browser refuses others."""
+UNKNOWN = "unknown"
+HERE = Stand(0.0, 0.0, 0.0)
+"""Blows are drawn as seen by whoever strikes: the browser moves them along with the body."""
+OPEN_KINDS = ("open", "parried", "executed")
+INVULNERABLE, ROLLING, PARRYING, FALLING, OPENED, LOCKED = (1 << i for i in range(6))
+PROBABILITY_DIGITS, VALUE_DIGITS = 4, 3
+BOSS = "iudex"
+
+Scene = dict[str, Any]
+
+
+# ---------------------------------------------------------------- the list
+
+
+def fight_name(file: Path, number: int) -> str:
+    """What a fight of a file is called in addresses."""
+    return file.stem if number == 1 else f"{file.stem}~{number}"
+
+
+def fights_in(file: Path) -> list[dict[str, Any]]:
+    """An entry for every fight of a recording, counted from 1; remembered until the file changes."""
+    try:
+        stat = file.stat()
+    except OSError as error:
+        raise RecordingError(f"{file}: cannot be read: {error.strerror}; give another recording") from error
+    return [dict(entry) for entry in _entries(file, stat.st_mtime_ns, stat.st_size)]
+
+
+@functools.lru_cache(maxsize=4096)
+def _entries(file: Path, _changed_ns: int, _size: int) -> tuple[dict[str, Any], ...]:
+    told = read_told(file)
+    moveset = moveset_of(told.about)
+    return tuple(
+        _entry(told, moveset, number, low, high) for number, (low, high) in enumerate(told.recording.bounds(), 1)
+    )
+
+
+def _entry(told: Told, moveset: Moveset, number: int, low: int, high: int) -> dict[str, Any]:
+    last = told.recording.fights[high - 1]
+    return {
+        "number": number,
+        "step": told.about.get("step"),
+        "outcome": OUTCOMES.get(Outcome(int(last["outcome"])), UNKNOWN) if _is_outcome(last) else UNKNOWN,
+        "killed_by": _killer(last, moveset),
+        "time_s": round(float(last["time_s"]), 1),
+        "steps": high - low,
+        "player_hp_share": _share(last["player_hp"][0], last["player_max_hp"]),
+        "boss_hp_share": _share(last["boss_hp"][0], last["boss_max_hp"]),
+        "thoughts": told.thoughts is not None,
+        "engine": str(told.about.get("engine", UNKNOWN)),
+    }
+
+
+def _is_outcome(fight: np.void) -> bool:
+    return int(fight["outcome"]) in [int(outcome) for outcome in Outcome]
+
+
+def _killer(fight: np.void, moveset: Moveset) -> str:
+    outcome, move = int(fight["outcome"]), int(fight["killed_by"])
+    if outcome == Outcome.FELL:
+        return FALL
+    if outcome != Outcome.DIED or not 0 <= move < len(moveset.boss.moves):
+        return ""
+    return plain_name(moveset.boss.moves[move].name)
+
+
+def _share(value: float, most: float) -> float:
+    return round(min(max(float(value) / max(float(most), 1.0), 0.0), 1.0), 3)
+
+
+def moveset_of(about: Mapping[str, Any]) -> Moveset:
+    """The moveset that a recording tells of; that of the boss which everybody begins with if it tells of none."""
+    try:
+        return load_moveset(str(about.get("boss") or BOSS), str(about.get("variant") or STANDARD))
+    except MisuseError:
+        return load_moveset(BOSS)
+
+
+# ---------------------------------------------------------------- the scene
+
+
+def scene_of(file: Path, number: int) -> Scene:
+    """Fight `number`, counted from 1, of a recording: all that the browser needs to play it, as plain values."""
+    return scene_from(read_told(file), fight_name(file, number), number)
+
+
+def scene_from(told: Told, name: str, number: int = 1) -> Scene:
+    """The same of fights that are in no file."""
+    bounds = told.recording.bounds()
+    if not 1 <= number <= len(bounds):
+        raise MisuseError(f"fight {number} is not in {name}, which holds {len(bounds)}; give 1 to {len(bounds)}")
+    low, high = bounds[number - 1]
+    moveset = moveset_of(told.about)
+    fights, actions = _known(told.recording.fights[low:high], moveset), told.recording.actions[low:high]
+    return {
+        "format": FORMAT,
+        "name": name,
+        **_entry(told, moveset, number, low, high),
+        "about": {key: value for key, value in told.about.items() if isinstance(value, (str, int, float, bool))},
+        "boss": moveset.boss.name,
+        "phases": len(moveset.boss.phases),
+        "radius": [round(100 * moveset.player.radius_m), round(100 * moveset.boss.radius_m)],
+        "arena": ground_of(moveset.arena),
+        "actions": list(ACTION_NAMES),
+        **_course(fights, actions, moveset),
+        **_drawn(fights, moveset),
+        "thoughts": _thoughts(told.thoughts and told.thoughts.of(low, high)),
+        "reason": told.reason,
+    }
+
+
+def shared_page(scene: Scene, title: str = "") -> str:
+    """One HTML file that plays the fight wherever it is opened: script, style and data are inside."""
+    return page_of(scene, title or f"{scene['boss']}: {scene['outcome']} after {scene['time_s']} s")
+
+
+def _known(fights: Fights, moveset: Moveset) -> Fights:
+    """The records without moves that this moveset does not have: somebody's file may hold any number."""
+    cleaned = copied(np.ascontiguousarray(fights))
+    for name, count in (("boss_move", len(moveset.boss.moves)), ("player_move", len(moveset.player.moves))):
+        cleaned[name][cleaned[name] >= count] = -1
+    cleaned["boss_move"] = np.maximum(cleaned["boss_move"], -1)
+    return cleaned
+
+
+def _course(fights: Fights, actions: npt.NDArray[np.int64], moveset: Moveset) -> dict[str, Any]:
+    """What is known of every record, a list each: places in cm, headings in milliradians, times in ms."""
+    player_labels, player = _labelled(
+        fights["player_animation"], [animation.name for animation in moveset.player_animations]
+    )
+    boss_labels, boss = _labelled(fights["boss_animation"], list(moveset.boss_animations))
+    moves, move = _moves(fights["boss_move"], moveset)
+    powers = 1 << np.arange(NUM_ACTIONS)
+    return {
+        "time_ms": _whole(1000.0 * fights["time_s"]),
+        "player": _poses(fights["player_pose"]),
+        "boss_pose": _poses(fights["boss_pose"]),
+        "player_hp": _tenths(fights["player_hp"][:, 0]),
+        "player_max_hp": int(fights["player_max_hp"][0]),
+        "player_sp": _tenths(fights["player_sp"][:, 0]),
+        "player_max_sp": int(fights["player_max_sp"][0]),
+        "boss_hp": _tenths(fights["boss_hp"][:, 0]),
+        "boss_max_hp": int(fights["boss_max_hp"][0]),
+        "phase": _whole(fights["phase"]),
+        "player_labels": player_labels,
+        "player_animation": player,
+        "player_animation_ms": _whole(1000.0 * fights["player_animation_duration"][:, 0]),
+        "boss_labels": boss_labels,
+        "boss_animation": boss,
+        "boss_animation_ms": _whole(1000.0 * fights["boss_animation_duration"][:, 0]),
+        "moves": moves,
+        "move": move,
+        "move_ms": _whole(1000.0 * fights["boss_move_s"]),
+        "mask": (action_mask_of(fights).astype(np.int64) @ powers).tolist(),
+        "action": [-1, *actions[1:].tolist()],
+        "intent": _intents(fights, actions),
+        "taken": _tenths(fights["damage_taken"]),
+        "dealt": _tenths(fights["damage_dealt"]),
+    }
+
+
+def _poses(poses: npt.NDArray[np.float32]) -> dict[str, list[int]]:
+    return {
+        "x": _whole(100.0 * poses[:, 0]),
+        "y": _whole(100.0 * poses[:, 1]),
+        "heading": _whole(1000.0 * poses[:, 3]),
+    }
+
+
+def _whole(values: npt.NDArray[Any]) -> list[int]:
+    rounded: list[int] = np.rint(np.nan_to_num(np.asarray(values, np.float64))).astype(np.int64).tolist()
+    return rounded
+
+
+def _tenths(values: npt.NDArray[Any]) -> list[float]:
+    rounded: list[float] = np.round(np.nan_to_num(np.asarray(values, np.float64)), 1).tolist()
+    return rounded
+
+
+def _labelled(numbers: npt.NDArray[np.int64], names: list[str]) -> tuple[list[str], list[int]]:
+    """The names that occur, and for every record the place of its own."""
+    found, places = np.unique(numbers, return_inverse=True)
+    return [names[i] if 0 <= i < len(names) else UNKNOWN for i in found.tolist()], places.tolist()
+
+
+def _moves(numbers: npt.NDArray[np.int32], moveset: Moveset) -> tuple[list[dict[str, Any] | None], list[int]]:
+    """What the boss really does, where it is known: the moves that occur with the times of their blows."""
+    found, places = np.unique(numbers, return_inverse=True)
+    known = moveset.boss.moves
+    rows: list[dict[str, Any] | None] = []
+    for i in found.tolist():
+        move = known[i] if 0 <= i < len(known) else None
+        rows.append(
+            move
+            and {
+                "name": plain_name(move.name),
+                "kind": move.kind,
+                "end_ms": round(1000 * move.end_s),
+                "hits_ms": [[round(1000 * hit.from_s), round(1000 * hit.to_s)] for hit in move.hits],
+            }
+        )
+    return rows, places.tolist()
+
+
+def _intents(fights: Fights, actions: npt.NDArray[np.int64]) -> list[int | None]:
+    """Where the pressed direction pointed, as a heading in the arena: the keys are in the frame of the camera."""
+    directions = ACTION_CONTROLS["direction"][actions].astype(np.int64)
+    view = np.arctan2(-fights["camera_pose"][:, 3], -fights["camera_pose"][:, 4])
+    headings = _whole(1000.0 * (view + directions * (2.0 * math.pi / len(DIRECTIONS))))
+    pressed = (directions >= 0).tolist()
+    return [heading if i and some else None for i, (heading, some) in enumerate(zip(headings, pressed, strict=True))]
+
+
+def _drawn(fights: Fights, moveset: Moveset) -> dict[str, Any]:
+    """Areas of blows as windows and videos draw them, what happened when, and how the fighters look."""
+    sketch, story = Sketch(), Story(moveset)
+    blows: dict[int, Any] = {}
+    strikes: dict[int, Any] = {}
+    events: list[list[Any]] = []
+    flags: list[int] = []
+    for i, fight in enumerate(fights):
+        begun = story.step
+        story.notice(fight)
+        boss = Stand(float(fight["boss_pose"][0]), float(fight["boss_pose"][1]), float(fight["boss_pose"][3]))
+        draw_boss_blows(sketch, fight, HERE, _seen_from(boss, fight["player_pose"]), moveset, story.stretches)
+        if operations := sketch.take():
+            blows[i] = operations
+        draw_player_blow(sketch, fight, HERE, moveset)
+        if operations := sketch.take():
+            strikes[i] = operations
+        events += [[i, word.text, word.kind] for word in story.words if word.step == story.step != begun]
+        flags.append(_flags(fight, moveset, story))
+    return {
+        "outlines": [_steps(outline) for outline in sketch.outlines],
+        "colours": [f"{red},{green},{blue}" for red, green, blue in sketch.colours],
+        "blows": blows,
+        "strikes": strikes,
+        "events": events,
+        "flags": flags,
+    }
+
+
+def _seen_from(boss: Stand, player: npt.NDArray[np.float32]) -> Stand:
+    """Where the player stands for a boss in the middle of everything that looks along its axis."""
+    dx, dy = float(player[0]) - boss.x_m, float(player[1]) - boss.y_m
+    sine, cosine = math.sin(boss.heading_rad), math.cos(boss.heading_rad)
+    return Stand(cosine * dx - sine * dy, sine * dx + cosine * dy, float(player[3]) - boss.heading_rad)
+
+
+def _steps(outline: tuple[int, ...]) -> list[int]:
+    """From point to point, which takes fewer digits than the points."""
+    return [*outline[:2], *(b - a for a, b in zip(outline, outline[2:], strict=False))]
+
+
+def _flags(fight: np.void, moveset: Moveset, story: Story) -> int:
+    move, boss_move = int(fight["player_move"]), int(fight["boss_move"])
+    boss = moveset.boss.moves
+    shown = {
+        INVULNERABLE: bool(fight["invulnerable"]) and move != FALL_MOVE,
+        ROLLING: bool(story.traces) and story.traces[-1].rolling,
+        PARRYING: parries(fight, moveset),
+        FALLING: move == FALL_MOVE,
+        OPENED: boss_move >= 0 and boss[boss_move].kind in OPEN_KINDS,
+        LOCKED: bool(fight["lock_on"]),
+    }
+    return sum(bit for bit, is_so in shown.items() if is_so)
+
+
+def _thoughts(thoughts: Thoughts | None) -> dict[str, Any] | None:
+    if thoughts is None:
+        return None
+    digits = PROBABILITY_DIGITS if thoughts.kind == PROBABILITY else VALUE_DIGITS
+    return {
+        "kind": thoughts.kind,
+        "actions": list(thoughts.actions),
+        "records": thoughts.records.tolist(),
+        "scores": _rounded(thoughts.scores, digits),
+        "open": (thoughts.open.astype(np.int64) @ (1 << np.arange(len(thoughts.actions)))).tolist(),
+        "chosen": thoughts.chosen.tolist(),
+        "value": _rounded(thoughts.value, VALUE_DIGITS),
+        "layers": [
+            {"name": layer.name, "units": layer.shades.shape[1], "shades": _base64(layer.shades)}
+            for layer in thoughts.layers
+        ],
+        "sights": list(thoughts.sights),
+        "sight_scale": _rounded(thoughts.layers[0].scale, VALUE_DIGITS) if thoughts.layers else [],
+    }
+
+
+def _rounded(values: npt.NDArray[np.float32], digits: int) -> Any:
+    return np.round(values.astype(np.float64), digits).tolist()
+
+
+def _base64(array: npt.NDArray[np.uint8]) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()

@@ -1,0 +1,82 @@
+// Elements without HTML text: whatever comes from outside becomes text, never markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export function el(tag, props = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(props)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key === "class") node.className = value;
+    else if (key === "text") node.textContent = value;
+    else if (key === "style") for (const [name, part] of Object.entries(value)) node.style.setProperty(name, part);
+    else if (key === "data") Object.assign(node.dataset, value);
+    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (value === true) node.setAttribute(key, "");
+    else node.setAttribute(key, value);
+  }
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+export function svg(tag, attributes = {}, ...children) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+
+const ICONS = {
+  image: "M2 3h12v10H2zM2 11l4-4 3 3 2-2 3 3M11 6h.01",
+  table: "M2 3h12v10H2zM2 6.500h12M2 10h12M6 3v10",
+  grow: "M9.500 2H14v4.500M14 2L9 7M6.500 14H2V9.500M2 14l5-5",
+  info: "M8 7.200v4M8 4.800h.01M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0z",
+  theme: "M8 2a6 6 0 1 0 6 6 4.500 4.500 0 0 1-6-6z",
+  close: "M4 4l8 8M12 4l-8 8",
+};
+
+export function icon(name) {
+  return svg(
+    "svg",
+    { viewBox: "0 0 16 16", width: "14", height: "14", fill: "none", "aria-hidden": "true", class: "icon" },
+    svg("path", {
+      d: ICONS[name],
+      stroke: "currentColor",
+      "stroke-width": "1.4",
+      "stroke-linecap": "round",
+      "stroke-linejoin": "round",
+    }),
+  );
+}
+
+export function fill(node, ...children) {
+  node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+// Text is only touched when it changes: no needless layout once a second.
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+// A sentence in which `commands` stand between backticks.
+export function told(sentence) {
+  return String(sentence).split("`").map((part, i) => (i % 2 ? el("code", { text: part }) : part));
+}
+
+export function empty(sentence, detail = "") {
+  return el("div", { class: "empty" }, el("p", {}, told(sentence)), detail && el("p", { class: "muted" }, told(detail)));
+}
+
+// Takes what is at an address as a file.
+export function follow(address, name = "") {
+  const link = el("a", { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+}
+
+export function download(blob, name) {
+  const url = URL.createObjectURL(blob);
+  follow(url, name);
+  setTimeout(() => URL.revokeObjectURL(url), 10_000); // the browser has read it by then
+}

@@ -1,0 +1,104 @@
+// The top of the page: which run, how it stands, how far it is, how often it wins; the tabs.
+
+import { el, fill, icon, setText } from "./dom.js";
+import { count, interval, number, share } from "./format.js";
+
+export const STATE_MEANINGS = {
+  running: "It trains now.",
+  paused: "It waits; resume it on the Control page.",
+  stopped: "It was stopped and can be resumed.",
+  finished: "It has made all its steps.",
+  failed: "It ended with an error; its log says why.",
+  killed: "It says it runs, but its process is gone; it can be resumed.",
+};
+
+export function pill(state) {
+  const node = el("span", { class: "pill" });
+  setState(node, state);
+  return node;
+}
+
+export function setState(node, state) {
+  const known = state in STATE_MEANINGS ? state : "unknown";
+  if (node.dataset.state === known && node.textContent === state) return;
+  node.dataset.state = known;
+  node.textContent = state ?? "unknown";
+  node.title = STATE_MEANINGS[state] ?? "Its status cannot be read.";
+}
+
+export class Header {
+  // callbacks: onRun(id), onHelp(); tabs: [{view, label}]; href(tab)
+  constructor(root, tabs, callbacks) {
+    this.tabs = tabs;
+    this.select = el("select", { class: "run-select", "aria-label": "Run", onchange: () => callbacks.onRun(this.select.value) });
+    this.pill = pill("…");
+    this.bar = el("div", { class: "bar-fill" });
+    this.progress = el("div", { class: "bar", role: "progressbar", "aria-label": "Progress", "aria-valuemin": "0", "aria-valuemax": "100" }, this.bar);
+    this.steps = el("span", { class: "figure-text" });
+    this.rate = el("b", { class: "rate" });
+    this.rateInterval = el("span", { class: "muted" });
+    this.about = el(
+      "div",
+      { class: "about" },
+      this.select,
+      this.pill,
+      el("div", { class: "header-progress" }, this.progress, this.steps),
+      el("div", { class: "header-rate", title: "Win rate of the newest evaluation, with its 95 % interval" }, el("span", { class: "muted", text: "wins " }), this.rate, " ", this.rateInterval),
+    );
+    this.links = tabs.map((tab, i) => el("a", { class: "tab", data: { view: tab.view }, title: `${tab.label} (key ${i + 1})`, text: tab.label }));
+    fill(
+      root,
+      el(
+        "div",
+        { class: "header-top" },
+        el("a", { class: "brand", href: "#/runs", "aria-label": "souls: all runs" }, el("img", { src: "/static/icon.svg", alt: "", width: "22", height: "22" }), el("span", { text: "souls" })),
+        this.about,
+        el(
+          "div",
+          { class: "header-buttons" },
+          el("button", { class: "icon-button", type: "button", title: "Light or dark (key t)", "aria-label": "Light or dark", onclick: () => window.soulsTheme.toggle() }, icon("theme")),
+          el("button", { class: "icon-button", type: "button", title: "Keys (key ?)", "aria-label": "Keys", onclick: callbacks.onHelp, text: "?" }),
+        ),
+      ),
+      el("nav", { class: "tabs", "aria-label": "Views" }, this.links),
+    );
+  }
+
+  setRuns(runs, chosen) {
+    const wanted = [chosen ? "" : "none", ...runs.map((run) => run.id)].join("\n");
+    if (this.known !== wanted) {
+      this.known = wanted;
+      fill(this.select, chosen ? null : el("option", { value: "", text: runs.length ? "choose a run" : "no runs", hidden: true }), runs.map((run) => el("option", { value: run.id, text: run.id })));
+    }
+    if (chosen && !runs.some((run) => run.id === chosen)) {
+      this.known = null;
+      this.select.append(el("option", { value: chosen, text: chosen }));
+    }
+    this.select.value = chosen ?? "";
+    this.select.disabled = runs.length < 1;
+    this.about.classList.toggle("none", !chosen);
+  }
+
+  setRun(entry) {
+    if (!entry) return;
+    setState(this.pill, entry.gone ? "gone" : entry.state);
+    const portion = entry.steps ? Math.min(1, entry.step / entry.steps) : 0;
+    this.bar.style.setProperty("transform", `scaleX(${portion})`);
+    this.bar.dataset.state = entry.state;
+    this.progress.setAttribute("aria-valuenow", String(Math.round(100 * portion)));
+    setText(this.steps, entry.steps ? `${number(entry.step)} / ${number(entry.steps)} steps` : `${number(entry.step)} steps`);
+    this.steps.title = `${count(entry.step)} of ${count(entry.steps)} steps`;
+    setText(this.rate, share(entry.win_rate));
+    const between = interval(entry.win_rate_low, entry.win_rate_high);
+    setText(this.rateInterval, between && `(${between})`);
+  }
+
+  setTabs(view, hrefOf) {
+    this.tabs.forEach((tab, i) => {
+      const here = tab.view === view || (view === "compare" && tab.view === "runs");
+      this.links[i].setAttribute("href", hrefOf(tab.view));
+      if (here) this.links[i].setAttribute("aria-current", "page");
+      else this.links[i].removeAttribute("aria-current");
+    });
+  }
+}

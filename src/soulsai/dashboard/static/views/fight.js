@@ -1,0 +1,204 @@
+// Why do I die: what hits and kills, from where, doing what; what is dodged; where the player stands.
+
+import { runPath } from "../api.js";
+import { groupedBars } from "../bars.js";
+import { LineChart } from "../charts.js";
+import { el, empty, fill } from "../dom.js";
+import { count, interval, number, share } from "../format.js";
+import { HeatMap } from "../heatmap.js";
+
+const BREAKDOWNS = [
+  ["attack", "By attack of the boss", false],
+  ["animation", "By what the player was doing", false],
+  ["distance", "By distance to the boss", true],
+  ["stamina", "By stamina left", true],
+];
+
+export function mount(root, context) {
+  const select = el("select", { class: "input", "aria-label": "Evaluation", onchange: () => choose(select.value) });
+  const about = el("span", { class: "muted" });
+  const content = el("div", {}, el("p", { class: "muted", text: "reading …" }));
+  const bar = el("div", { class: "toolbar", hidden: true }, el("label", { class: "slider" }, el("span", { class: "muted", text: "Evaluation" }), select), about);
+  fill(root, bar, content);
+  const drawn = [];
+  let [chosen, byHand] = [context.params.get("evaluation"), Boolean(context.params.get("evaluation"))];
+  let destroyed = false;
+  let looking = false;
+  let evaluated = null;
+  let again = false;
+  let shown = "";
+
+  async function look() {
+    if (looking) {
+      again = true;
+      return;
+    }
+    looking = true;
+    try {
+      const list = await context.api.json(runPath(context.run, "/evaluations"));
+      if (!destroyed) await arrange(list);
+    } catch (error) {
+      if (!destroyed) fail(error);
+    } finally {
+      looking = false;
+      if (again && !destroyed) {
+        again = false;
+        look();
+      }
+    }
+  }
+
+  function fail(error) {
+    if (!shown) fill(content, empty(error.message));
+  }
+
+  async function arrange(list) {
+    bar.hidden = !list.length;
+    if (!list.length) {
+      fill(content, empty("No evaluation yet.", "The first comes while training, or with `souls eval RUN`"));
+      return;
+    }
+    fill(select, list.map((each) => el("option", { value: each.name, text: nameOf(each) })));
+    const kept = byHand && list.find((each) => each.name === chosen);
+    const entry = kept || (list.find((each) => each.live) ?? list[0]);
+    chosen = select.value = entry.name;
+    about.textContent = entry.live ? "the newest while training; follows it" : "";
+    const evaluation = await context.api.json(runPath(context.run, `/evaluations/${encodeURIComponent(entry.name)}`));
+    const text = JSON.stringify(evaluation);
+    if (destroyed || text === shown) return;
+    shown = text;
+    show(evaluation);
+  }
+
+  function choose(name) {
+    [chosen, byHand, shown] = [name, true, ""];
+    look();
+  }
+
+  function show(evaluation) {
+    clear();
+    const { deaths, hits } = evaluation;
+    const breakdowns = BREAKDOWNS.map(([key, title, keepOrder]) =>
+      panel(
+        title,
+        groupedBars(
+          [
+            { name: "deaths", colour: "var(--bad)", groups: deaths?.[key] ?? {} },
+            { name: "hits", colour: "var(--s2)", groups: hits?.[key] ?? {} },
+          ],
+          { keepOrder },
+        ),
+      ),
+    );
+    const [places, hitPlaces, overTime] = [el("div", { class: "heat-host" }), el("div", { class: "heat-host" }), el("div", { class: "plot" })];
+    const damage = evaluation.damage_over_time;
+    fill(
+      content,
+      tiles(evaluation),
+      el("h2", {}, "Why it dies", el("span", { class: "key" }, swatch("var(--bad)", "deaths"), swatch("var(--s2)", "hits"), el("span", { class: "muted", text: "count and share of all; falls are deaths without a hit" }))),
+      el("div", { class: "grid wide" }, breakdowns),
+      el("h2", { text: "What it dodges, attack by attack" }),
+      dodges(evaluation.attacks ?? []),
+      el("h2", { text: "Where it stands, and where it is hit" }),
+      el("div", { class: "grid wide" }, panel("Where the player is", places), panel("Where he is hit, a step before the blow", hitPlaces)),
+      el("h2", { text: "Damage over the time of a fight" }),
+      panel(
+        overTimeTitle(damage),
+        damage?.seconds?.length ? el("div", {}, el("div", { class: "key pad-side" }, swatch("var(--s4)", "taken"), swatch("var(--s3)", "dealt")), el("div", { class: "plot-frame tall" }, overTime)) : el("p", { class: "muted pad", text: "This evaluation is older than this figure; a new one has it." }),
+      ),
+    );
+    heat(places, evaluation.places, evaluation.grid_m, "--s1", "Where the player is around the boss", "steps");
+    heat(hitPlaces, evaluation.hit_places, evaluation.grid_m, "--bad", "Where the player is hit around the boss", "hits");
+    if (damage?.seconds?.length) curve(overTime, damage);
+  }
+
+  function heat(host, grid, reachM, colour, label, unit) {
+    if (!grid?.length) {
+      fill(host, el("p", { class: "muted pad", text: "not counted" }));
+      return;
+    }
+    const map = new HeatMap(host, { colour, label, unit });
+    map.set(grid, reachM ?? 10);
+    drawn.push(map);
+  }
+
+  function curve(host, damage) {
+    const chart = new LineChart(host, { values: "number", label: "Damage over time" });
+    const line = (label, y, shade) => ({ label, x: damage.seconds, y, shade, rough: false });
+    const width = damage.seconds.length > 1 ? damage.seconds[1] - damage.seconds[0] : 1;
+    chart.set({
+      axis: "seconds",
+      tellX: (x) => `${number(x)}–${number(x + width)} s, ${count(damage.fights?.[damage.seconds.indexOf(x)])} fights go on`,
+      xTitle: "seconds of the fight",
+      series: [line("taken", damage.taken, 3), line("dealt", damage.dealt, 2)],
+    });
+    drawn.push(chart);
+  }
+
+  function clear() {
+    drawn.splice(0).forEach((each) => each.destroy());
+  }
+
+  look();
+  return {
+    update({ type, data }) {
+      if (type !== "run") return;
+      const stamp = `${data.newest_evaluation} ${data.evaluated}`;
+      if (stamp !== evaluated) {
+        const first = evaluated === null;
+        evaluated = stamp;
+        if (!first) look();
+      }
+    },
+    destroy() {
+      destroyed = true;
+      clear();
+    },
+  };
+}
+
+const swatch = (colour, text) => el("span", { class: "key-item" }, el("i", { class: "swatch", style: { background: colour } }), text);
+
+const panel = (title, body) => el("section", { class: "panel", "aria-label": title }, el("header", { class: "panel-head" }, el("h3", { text: title })), body);
+
+const overTimeTitle = (damage) =>
+  damage?.seconds?.length > 1 ? `Mean damage in each ${number(damage.seconds[1] - damage.seconds[0])} s of the fights that still go on` : "Mean damage of the fights that still go on";
+
+const nameOf = (entry) => `${entry.live ? "newest while training" : entry.name}: ${share(entry.win_rate)} of ${count(entry.fights)} fights${entry.settings?.engine === "game" ? ", in the game" : ""}`;
+
+function tiles(evaluation) {
+  const { settings = {} } = evaluation;
+  const rate = evaluation.fights ? evaluation.wins / evaluation.fights : null;
+  const figures = [
+    ["Win rate", share(rate), interval(evaluation.low, evaluation.high)],
+    ["Fights", count(evaluation.fights), settings.variant ? `${settings.boss ?? ""} ${settings.variant}` : ""],
+    ["Wins", count(evaluation.wins)],
+    ["Time-outs", count(evaluation.time_outs), "count as lost"],
+    ...(evaluation.phases ?? []).map((phase) => [`Phase ${phase.phase}`, `${count(phase.reached)} reached`, `${count(phase.won)} won, ${count(phase.died + phase.fell)} died`]),
+  ];
+  return [
+    el("p", { class: "headline", text: evaluation.headline ?? "" }),
+    el("dl", { class: "tiles" }, figures.map(([name, value, note = ""]) => el("div", { class: "tile" }, el("dt", { text: name }), el("dd", { text: value }), note && el("dd", { class: "muted small-text", text: note })))),
+  ];
+}
+
+function dodges(attacks) {
+  if (!attacks.length) return el("p", { class: "muted", text: "No attack was seen." });
+  const rows = [...attacks]
+    .sort((one, two) => two.deaths - one.deaths || two.hits - one.hits)
+    .map((attack) => {
+      const known = attack.dodge_rate !== null && attack.dodge_rate !== undefined;
+      const reached = attack.hits + Math.max(0, attack.dodged);
+      return el(
+        "tr",
+        {},
+        el("th", { scope: "row", text: attack.name }),
+        el("td", { class: "cell-dodge" }, el("div", { class: "bar" }, el("div", { class: "bar-fill good", style: { transform: `scaleX(${known ? attack.dodge_rate : 0})` } })), el("b", { class: "figure-text", text: known ? share(attack.dodge_rate, 0) : "–" })),
+        [attack.dodged < 0 ? "not told" : `${count(attack.dodged)} of ${count(reached)}`, ...[attack.started, attack.hits, attack.damage, attack.deaths].map(count)].map(
+          (text) => el("td", { class: "number", text }),
+        ),
+      );
+    });
+  const heads = ["Attack", "Dodge rate", "Blows dodged", "Begun", "Hits", "Damage", "Deaths"];
+  return el("section", { class: "panel table-frame" }, el("table", { class: "table dodges" }, el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: i > 1 ? "number" : "", text })))), el("tbody", {}, rows)));
+}

@@ -1,0 +1,154 @@
+// Whether all machines are well: every worker, what became of each row, who is sick and what that means.
+
+import { runPath } from "../api.js";
+import { el, empty, fill, told } from "../dom.js";
+import { count, duration, number, plural, share } from "../format.js";
+
+const EVERY_MS = 2000;
+const LONG_GONE_S = 600;
+const SICK = {
+  silent: "Its heart does not beat: the process, the machine or the network is gone. What it sent is safe; it joins again by itself when it can.",
+  frozen: "Its heart beats but its steps stand still: the game or the environment hangs. It is started again by its keeper, or by hand.",
+};
+// A version is the life of the learner in the upper half, and the count of its policies in the lower.
+const versionsOf = (learner) => Number(learner?.version ?? NaN) % 2 ** 32;
+const HEADS = ["Worker", "Host", "State", "Steps/s", "Lag", "Episodes", "Wins", "Seen", "Restarts", "Sent", "Stored", "Dropped"];
+const WORDS = new Set(["Worker", "Host", "State", "Dropped"]);
+
+export function mount(root, context) {
+  const content = el("div", {}, el("p", { class: "muted", text: "reading …" }));
+  fill(root, content);
+  let destroyed = false;
+  let asking = false;
+  let last = 0;
+  let shown = "";
+
+  async function look() {
+    if (asking || document.hidden || Date.now() - last < EVERY_MS - 100) return;
+    asking = true;
+    last = Date.now();
+    try {
+      const report = await context.api.json(runPath(context.run, "/fleet"));
+      if (!destroyed) show(report);
+    } catch (error) {
+      if (!destroyed && !shown) fill(content, empty(error.message));
+    } finally {
+      asking = false;
+    }
+  }
+
+  function show(report) {
+    const text = JSON.stringify(report);
+    if (text === shown) return;
+    shown = text;
+    const at = content.querySelector(".table-frame")?.scrollLeft ?? 0;
+    fill(content, report.known ? known(report) : unknown(report));
+    const frame = content.querySelector(".table-frame");
+    if (frame) frame.scrollLeft = at;
+  }
+
+  look();
+  return { update: ({ type }) => type === "tick" && look(), destroy: () => (destroyed = true) };
+}
+
+function unknown(report) {
+  const rest = Object.entries(report.metrics ?? {});
+  return [
+    empty(report.reason || "This run is not served, so it has no fleet; `souls serve` gives a run workers on many machines."),
+    rest.length ? el("section", { class: "panel" }, el("header", { class: "panel-head" }, el("h3", { text: "What the metrics last said" })), el("dl", { class: "pairs" }, rest.flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: number(value) })]))) : null,
+  ];
+}
+
+function known(report) {
+  const workers = report.workers ?? [];
+  const gone = workers.filter(isGone);
+  const there = workers.filter((worker) => !isGone(worker));
+  const sick = there.filter((worker) => worker.state in SICK);
+  return [
+    report.now ? null : el("p", { class: "notice" }, told(report.reason || "It is not being served now; this is how its fleet was when it ended.")),
+    el("section", { class: "panel books" }, el("h2", { text: "What became of every row" }), el("p", { class: "books-line", text: report.line ?? "" }), openBooks(report), flow(report.total)),
+    tiles(report, there, sick),
+    sick.map((worker) => el("p", { class: "notice bad" }, el("b", { text: worker.worker }), ` is ${worker.state}. `, SICK[worker.state])),
+    el("section", { class: "panel table-frame" }, there.length || gone.length ? table(there, gone) : el("p", { class: "muted pad" }, told("No workers yet; `souls join` brings one."))),
+    names(report.names ?? {}),
+  ];
+}
+
+const isGone = (worker) => worker.state === "left" || (worker.state === "silent" && (worker.seen_s === null || worker.seen_s > LONG_GONE_S));
+
+function openBooks(report) {
+  const open = Object.entries(report.open ?? {});
+  return open.map(([worker, rows]) => el("p", { class: "problem", text: `${worker}: the books do not close: ${count(rows.expected)} rows should be on their way, ${count(rows.found)} are.` }));
+}
+
+// The same line as a picture.
+function flow(total) {
+  if (!total?.sent) return null;
+  const dropped = Object.values(total.dropped ?? {}).reduce((sum, rows) => sum + rows, 0);
+  const parts = [
+    ["stored", total.stored, "good"],
+    ["in flight", total.in_flight, "flying"],
+    ["dropped", dropped, "bad"],
+  ];
+  return el("div", { class: "flow", "aria-hidden": "true" }, parts.map(([name, rows, kind]) => el("i", { class: `flow-${kind}`, title: `${name} ${count(rows)}`, style: { "flex-grow": String(Math.max(0, rows)) } })));
+}
+
+function tiles(report, there, sick) {
+  const sum = (key) => there.reduce((total, worker) => total + (worker[key] ?? 0), 0);
+  const [wins, fights] = ["wins", "fights"].map((key) => (report.workers ?? []).reduce((total, worker) => total + (worker[key] ?? 0), 0));
+  const playing = there.filter((worker) => !(worker.state in SICK)).length;
+  const unreadable = Object.values(report.unreadable ?? {}).reduce((total, messages) => total + messages, 0);
+  const figures = [
+    ["Workers well", `${playing} of ${there.length}`, sick.length ? "bad" : ""],
+    ["Steps/s together", number(sum("steps_per_s"))],
+    ["Episodes", count((report.workers ?? []).reduce((total, worker) => total + (worker.episodes ?? 0), 0))],
+    ["Wins in training", fights ? share(wins / fights) : "–"],
+    ["Policies published", count(versionsOf(report.learner))],
+    ["Unreadable messages", count(unreadable), unreadable ? "bad" : ""],
+  ];
+  return el("dl", { class: "tiles" }, figures.map(([name, value, kind = ""]) => el("div", { class: `tile ${kind}` }, el("dt", { text: name }), el("dd", { text: value }))));
+}
+
+function table(there, gone) {
+  const head = el("tr", {}, HEADS.map((text) => el("th", { scope: "col", class: WORDS.has(text) ? "" : "number", text })));
+  const rows = there.map((worker) =>
+    el(
+      "tr",
+      { class: worker.state in SICK ? "sick" : "", data: { worker: worker.worker } },
+      el("th", { scope: "row", text: worker.worker }),
+      el("td", { text: worker.host || "–" }),
+      el("td", {}, el("span", { class: "pill", title: SICK[worker.state] ?? "", data: { state: worker.state }, text: worker.state })),
+      cells([number(worker.steps_per_s), worker.lag === null ? "–" : count(worker.lag), count(worker.episodes), worker.win_rate === null ? "–" : share(worker.win_rate), seen(worker.seen_s), count(worker.restarts), count(worker.sent), count(worker.stored)]),
+      el("td", { text: reasons(worker.dropped) }),
+    ),
+  );
+  if (gone.length) {
+    const sum = (key) => gone.reduce((total, worker) => total + (worker[key] ?? 0), 0);
+    const dropped = {};
+    for (const worker of gone) for (const [reason, lost] of Object.entries(worker.dropped ?? {})) dropped[reason] = (dropped[reason] ?? 0) + lost;
+    rows.push(
+      el(
+        "tr",
+        { class: "gone" },
+        el("th", { scope: "row", text: `${plural(gone.length, "earlier life", "earlier lives")}` }),
+        el("td"),
+        el("td", {}, el("span", { class: "pill", data: { state: "left" }, text: "left" })),
+        cells(["", "", count(sum("episodes")), sum("fights") ? share(sum("wins") / sum("fights")) : "–", "", count(sum("restarts")), count(sum("sent")), count(sum("stored"))]),
+        el("td", { text: reasons(dropped) }),
+      ),
+    );
+  }
+  return el("table", { class: "table workers" }, el("thead", {}, head), el("tbody", {}, rows));
+}
+
+const cells = (texts) => texts.map((text) => el("td", { class: "number", text }));
+const seen = (seconds) => (seconds === null || seconds === undefined ? "never" : `${duration(Math.round(seconds))} ago`);
+const reasons = (dropped) => Object.entries(dropped ?? {}).sort().map(([reason, rows]) => `${reason} ${count(rows)}`).join(", ") || "none";
+
+function names(byName) {
+  const entries = Object.entries(byName).sort(([, one], [, two]) => two.stored - one.stored);
+  if (entries.length < 2) return null;
+  const head = el("tr", {}, ["Who", "Lives", "Steps", "Episodes", "Stored", "Share"].map((text, i) => el("th", { scope: "col", class: i ? "number" : "", text })));
+  const rows = entries.map(([name, sum]) => el("tr", {}, el("th", { scope: "row", text: name }), cells([count(sum.lives), count(sum.steps), count(sum.episodes), count(sum.stored), share(sum.share)])));
+  return [el("h2", { text: "Who gave how much" }), el("section", { class: "panel table-frame" }, el("table", { class: "table" }, el("thead", {}, head), el("tbody", {}, rows)))];
+}

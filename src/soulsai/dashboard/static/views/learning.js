@@ -1,0 +1,141 @@
+// Does it learn: every metric of a run over steps, game hours, training time or date.
+
+import { runPath } from "../api.js";
+import { el, empty, fill } from "../dom.js";
+import { share } from "../format.js";
+import { Feed } from "../feed.js";
+import { chartsOf, specOfRun } from "../groups.js";
+import { Panel } from "../panel.js";
+import { chartToolbar, keptSettings } from "../toolbar.js";
+
+const LOOK_EVERY_MS = 5000; // new metrics appear rarely
+
+export function mount(root, context) {
+  const settings = keptSettings();
+  const charts = new ChartWall(settings);
+  const grid = el("div", { class: "grid" });
+  const otherGrid = el("div", { class: "grid" });
+  const others = el("details", { class: "others", hidden: true }, el("summary", { text: "All other metrics" }), otherGrid);
+  const place = el("div", {}, grid, others);
+  const nothing = el("div", {}, el("p", { class: "muted", text: "reading …" }));
+  fill(root, charts.toolbar.root, nothing, place);
+  let shown = "";
+  let lookedAt = 0;
+  let looking = false;
+  let destroyed = false;
+  others.addEventListener("toggle", () => charts.feed.soon());
+
+  async function look() {
+    if (looking || destroyed) return;
+    looking = true;
+    lookedAt = Date.now();
+    try {
+      const details = await context.api.json(runPath(context.run));
+      if (!destroyed) arrange(details);
+    } catch (error) {
+      if (!destroyed && !shown) fill(nothing, empty(error.message));
+    } finally {
+      looking = false;
+    }
+  }
+
+  function arrange(details) {
+    charts.reading = details.reading ?? 1;
+    const wanted = details.metrics.map((metric) => metric.name).join("\n");
+    if (wanted === shown && shown) return;
+    if (!details.metrics.length) {
+      fill(nothing, empty("No metrics yet.", (details.reading ?? 1) < 1 ? "The history is being read." : "The first row comes after the first update."));
+      return;
+    }
+    shown = wanted;
+    fill(nothing);
+    const { main, others: rest } = chartsOf(details.metrics);
+    charts.arrange(grid, main.map((chart) => specOfRun(chart, context.run, details.metrics)));
+    charts.arrange(otherGrid, rest.map((chart) => specOfRun(chart, context.run, details.metrics)));
+    others.hidden = rest.length === 0;
+    fill(others.firstChild, `All other metrics (${rest.length})`);
+  }
+
+  look();
+  return {
+    update({ type }) {
+      if (type !== "run" && type !== "tick") return;
+      if (type === "run") charts.feed.grown();
+      if ((type === "run" || !shown || charts.reading < 1) && Date.now() - lookedAt > (shown && charts.reading === 1 ? LOOK_EVERY_MS : 900)) look();
+    },
+    destroy() {
+      destroyed = true;
+      charts.destroy();
+    },
+  };
+}
+
+// Charts that share axis, zoom, smoothing and the place of the pointer.
+export class ChartWall {
+  constructor(settings) {
+    this.settings = settings;
+    this.panels = new Map();
+    this.reading = 1;
+    this.feed = new Feed({ axis: settings.axis, onState: (state) => this.tell(state) });
+    this.feed.smoothing = settings.smoothing;
+    this.toolbar = chartToolbar(settings, {
+      onAxis: (axis) => {
+        this.feed.look({ axis, range: null });
+        this.toolbar.zoomed(false);
+      },
+      onSmoothing: (smoothing) => this.feed.look({ smoothing }),
+      onReset: () => this.zoom(null),
+    });
+  }
+
+  zoom(range) {
+    if (!range && !this.feed.range) return;
+    this.feed.look({ range });
+    this.toolbar.zoomed(Boolean(range));
+  }
+
+  tell({ reading, error }) {
+    if (error) this.toolbar.note(error.message);
+    else if (reading || this.reading < 1) this.toolbar.note(`reading the history: ${share(this.reading, 0)}`);
+    else this.toolbar.note("");
+  }
+
+  // Charts that stay are kept; new ones are put in their place, others leave.
+  arrange(grid, specs) {
+    const before = this.panels.get(grid) ?? new Map();
+    const after = new Map();
+    for (const spec of specs) {
+      const key = JSON.stringify([spec.id, spec.lines.map((line) => [line.run, line.name, line.band, line.colour])]);
+      const panel = before.get(key) ?? this.make(spec);
+      before.delete(key);
+      after.set(key, panel);
+    }
+    for (const panel of before.values()) {
+      this.feed.remove(panel);
+      panel.destroy();
+    }
+    this.panels.set(grid, after);
+    fill(grid, [...after.values()].map((panel) => panel.root));
+  }
+
+  make(spec) {
+    const panel = new Panel(spec, {
+      axis: this.settings.axis,
+      onZoom: (range) => this.zoom(range),
+      onReset: () => this.zoom(null),
+      onHover: (x, chart) => this.hover(x, chart),
+    });
+    this.feed.add(panel);
+    return panel;
+  }
+
+  hover(x, chart) {
+    for (const panels of this.panels.values()) for (const panel of panels.values()) if (panel.chart && panel.chart !== chart) panel.hover(x);
+  }
+
+  destroy() {
+    this.feed.destroy();
+    for (const panels of this.panels.values()) for (const panel of panels.values()) panel.destroy();
+    this.panels.clear();
+  }
+}

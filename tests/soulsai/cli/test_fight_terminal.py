@@ -1,0 +1,168 @@
+"""`souls watch --terminal` on a real pseudo terminal: it plays, obeys, and gives the terminal back."""
+
+import os
+import re
+import select
+import signal
+import struct
+import sys
+import time
+
+import pytest
+
+from soulsai.evaluation import ScriptedFighter, evaluate
+from soulsai.evaluation.thoughts import write_told
+from soulsai.evaluation.witness import Witness
+
+fcntl, pty, termios = (pytest.importorskip(name) for name in ("fcntl", "pty", "termios"))
+LIMIT_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    witness = Witness(1)
+    evaluate(ScriptedFighter("duellist"), 1, seed=4, witness=witness, step_limit=120)
+    path = tmp_path_factory.mktemp("fights") / "duel.npz"
+    write_told(path, witness.fight(0).recording, {})
+    return path
+
+
+class Session:
+    """`souls watch` on a pseudo terminal."""
+
+    def __init__(self, words, columns, rows, **environment):
+        self.master, slave = pty.openpty()
+        self.slave = slave
+        self.resize(columns, rows)
+        self.before = termios.tcgetattr(slave)
+        code = "from soulsai.cli.main import main; main()"
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.setsid()
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+            for number in (0, 1, 2):
+                os.dup2(slave, number)
+            kept = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+            os.execve(sys.executable, [sys.executable, "-c", code, *words], kept | environment)
+        self.seen = b""
+        self.ended = None
+
+    def resize(self, columns, rows):
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def read(self, seconds):
+        ready, _, _ = select.select([self.master], [], [], seconds)
+        if ready:
+            self.seen += os.read(self.master, 65536)
+        return bool(ready)
+
+    def until(self, text, what):
+        deadline_s = time.monotonic() + LIMIT_S
+        while text.encode() not in self.seen:
+            assert time.monotonic() < deadline_s, f"{what} did not come within {LIMIT_S:.0f} s: {self.seen[-500:]!r}"
+            self.read(0.2)
+
+    def until_stopped(self):
+        deadline_s = time.monotonic() + LIMIT_S
+        while not os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)[0]:
+            assert time.monotonic() < deadline_s, f"it did not stop within {LIMIT_S:.0f} s"
+            time.sleep(0.02)
+
+    def press(self, keys):
+        os.write(self.master, keys.encode())
+
+    def end(self):
+        deadline_s = time.monotonic() + LIMIT_S
+        while self.ended is None:
+            assert time.monotonic() < deadline_s, f"it did not end within {LIMIT_S:.0f} s"
+            self.read(0.05)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.ended = os.waitstatus_to_exitcode(status)
+        while self.read(0.2):
+            pass
+        return self.ended
+
+    def is_as_before(self):
+        modes = termios.tcgetattr(self.slave)[:4] == self.before[:4]
+        return (
+            modes
+            and self.seen.rfind(b"\x1b[?1049l") > self.seen.rfind(b"\x1b[?1049h") >= 0
+            and b"\x1b[?25h" in self.seen
+        )
+
+    def close(self):
+        if self.ended is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.master)
+        os.close(self.slave)
+
+
+@pytest.fixture
+def session(file):
+    made = []
+
+    def start(*words, columns=100, rows=30, **environment):
+        made.append(Session(["watch", str(file), "--terminal", *words], columns, rows, **environment))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.close()
+
+
+def test_plays_pauses_and_quits(session):
+    one = session()
+    one.until("\x1b[38;2;", "colours")
+    one.until("▀", "the picture")
+    one.press(" ")
+    one.until("paused", "the pause")
+    seen = len(one.seen)
+    one.read(0.5)
+    one.press("q")
+    assert one.end() == 0
+    assert one.is_as_before()
+    assert len(one.seen) - seen < 20_000, "a picture that stands still writes nothing"
+    assert b"time-out after 12.0 s" in one.seen
+
+
+def test_without_colours(session):
+    one = session(NO_COLOR="1")
+    one.until("@", "the player")
+    one.press("q")
+    assert one.end() == 0
+    assert not re.search(rb"\x1b\[[34]8;", one.seen)
+    assert one.is_as_before()
+
+
+def test_resized(session):
+    one = session(columns=30, rows=8)
+    one.until("this terminal has", "the sentence about the size")
+    one.resize(90, 28)
+    one.until("▀", "the picture")
+    one.press("q")
+    assert one.end() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_killed_it_gives_the_terminal_back(session, number):
+    one = session()
+    one.until("▀", "the picture")
+    os.kill(one.pid, number)
+    assert one.end() != 0
+    assert one.is_as_before()
+
+
+def test_stopped_and_gone_on(session):
+    one = session()
+    one.until("▀", "the picture")
+    os.kill(one.pid, signal.SIGTSTP)
+    one.until("\x1b[?1049l", "the shell's screen")
+    one.until_stopped()
+    one.seen = b""
+    os.kill(one.pid, signal.SIGCONT)
+    one.until("\x1b[?1049h", "the fight's screen")
+    one.press("q")
+    assert one.end() == 0
+    assert one.is_as_before()

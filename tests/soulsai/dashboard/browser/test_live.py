@@ -1,0 +1,125 @@
+"""A run that trains while the page is open: curves grow, and the page saves, pauses, resumes and stops it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def state(folder):
+    return json.loads((folder / "status.json").read_text())
+
+
+def last_step(folder):
+    """Of the rows of metrics: the status is written with checkpoints only."""
+    return json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])["step"]
+
+
+def ask(page, action, label):
+    """Press a button and say yes."""
+    page.locator(f"button[data-action={action}]").click()
+    dialog = page.locator("dialog[open]")
+    dialog.wait_for()
+    text = dialog.inner_text()
+    dialog.get_by_role("button", name=label, exact=True).click()
+    page.wait_for_selector("dialog", state="detached")
+    return text
+
+
+def test_a_hidden_page_asks_for_nothing(site, live, open_page):
+    _, address = site
+    page = open_page(f"{address}/#/learning/live")
+    page.wait_for_selector("section[data-chart=return] .plot[data-points]")
+    page.evaluate(
+        """() => {
+            Object.defineProperty(document, "hidden", { value: true, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+        }"""
+    )
+    page.wait_for_timeout(500)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(2500)
+    assert asked == []
+    page.evaluate(
+        """() => {
+            Object.defineProperty(document, "hidden", { value: false, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+        }"""
+    )
+    page.wait_for_timeout(2500)
+    assert any("/series?" in url for url in asked)
+
+
+def test_a_lost_connection_is_told_and_found_again(site, tmp_path, serve_page, open_page, complaints):
+    root, _ = site
+    shutil.copytree(root / "second", tmp_path / "second")
+    complaints.expected = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_EMPTY_RESPONSE", "127.0.0.1")
+    with serve_page(tmp_path, "--port", "0") as (process, address):
+        page = open_page(f"{address}/#/learning/second")
+        page.wait_for_selector(".plot[data-points]")
+        process.terminate()
+        page.locator("#banner", has_text="Connection lost, trying again").wait_for()
+    with serve_page(tmp_path, "--port", address.rsplit(":", 1)[1]):
+        page.locator("#banner").wait_for(state="hidden")
+        assert page.locator(".plot[data-points]").count() > 0
+
+
+def test_a_live_run_is_seen_and_controlled(site, live, open_page, wait):
+    folder, process = live
+    _, address = site
+    page = open_page(f"{address}/#/learning/live")
+
+    # Curves grow by themselves, about once a second.
+    page.wait_for_selector("section[data-chart=return] .plot[data-points]")
+    plot = page.locator("section[data-chart=return] .plot")
+    first, drawn = int(plot.get_attribute("data-points")), int(plot.get_attribute("data-drawn"))
+    page.wait_for_timeout(4000)
+    assert int(plot.get_attribute("data-points")) > first
+    assert 2 <= int(plot.get_attribute("data-drawn")) - drawn <= 6
+    assert page.locator(".header .pill").inner_text() == "running"
+
+    # Live ones are on top of the list.
+    page.keyboard.press("1")
+    page.wait_for_selector("tr[data-run=live].live")
+    assert page.locator("tbody tr").first.get_attribute("data-run") == "live"
+
+    # Cancel asks for nothing; save writes a checkpoint.
+    page.goto(f"{address}/#/control/live")
+    page.wait_for_selector("button[data-action=save]:enabled")
+    page.locator("button[data-action=save]").click()
+    page.locator("dialog[open]").get_by_role("button", name="Cancel").click()
+    page.wait_for_selector("dialog", state="detached")
+    assert page.locator(".requests li").count() == 0
+    before = sorted(folder.glob("checkpoints/[0-9]*"))
+    assert "Training goes on" in ask(page, "save", "Save now")
+    page.wait_for_selector(".requests li.done[data-action=save]")
+    wait(lambda: sorted(folder.glob("checkpoints/[0-9]*")) != before, what="a checkpoint")
+
+    # Pause: it stands still, says so, and stays until it is resumed.
+    assert "Nothing is lost" in ask(page, "pause", "Pause")
+    page.wait_for_selector(".requests li.done[data-action=pause]")
+    assert state(folder)["state"] == "paused"
+    page.wait_for_selector(".header .pill[data-state=paused]")
+    assert page.locator("button[data-action=pause]").is_disabled()
+    step = last_step(folder)
+    page.wait_for_timeout(1500)
+    assert last_step(folder) == step
+
+    ask(page, "resume", "Resume")
+    page.wait_for_selector(".requests li.done[data-action=resume]")
+    page.wait_for_selector(".header .pill[data-state=running]")
+    wait(lambda: last_step(folder) > step, what="a step after the pause")
+
+    # Stop: it saves and ends.
+    assert "souls train --resume" in ask(page, "stop", "Stop")
+    wait(lambda: process.poll() is not None, what="the end of the process")
+    assert state(folder)["state"] == "stopped"
+    page.wait_for_selector(".requests li.done[data-action=stop]")
+    page.wait_for_selector(".header .pill[data-state=stopped]")
+    page.get_by_text("Nobody trains here now").wait_for()
+    assert page.locator("button[data-action=save]").is_disabled()

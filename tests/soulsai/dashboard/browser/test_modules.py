@@ -1,0 +1,100 @@
+"""Small modules of the page that are plain mathematics, asked in the browser itself."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+THIN = "\u202f"
+
+
+@pytest.fixture(scope="module")
+def ask(site, browser):
+    """A function that calls one of a module's functions."""
+    _, address = site
+    context = browser.new_context(timezone_id="UTC")
+    page = context.new_page()
+    page.goto(f"{address}/#/runs")
+
+    def call(module, name, *arguments):
+        code = "async ([module, name, given]) => (await import(`/static/${module}.js`))[name](...given)"
+        return page.evaluate(code, [module, name, list(arguments)])
+
+    yield call
+    context.close()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (0.1234567, "0.123"),
+        (-3.62, "-3.62"),
+        (9999, "9,999"),
+        (12_345, f"12.3{THIN}k"),
+        (13_354_785, f"13.4{THIN}M"),
+        (2_000_000_000, f"2{THIN}G"),
+        (0.00012, "1.2e-4"),
+        (None, "\u2013"),
+    ],
+)
+def test_numbers_are_short(ask, value, text):
+    assert ask("format", "number", value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (4.26, f"4.3{THIN}s"),
+        (59.4, f"59{THIN}s"),
+        (125, f"2{THIN}min 5{THIN}s"),
+        (3_725, f"1{THIN}h 2{THIN}min"),
+        (200_000, f"2{THIN}d 7{THIN}h"),
+    ],
+)
+def test_durations_are_told_in_two_units(ask, seconds, text):
+    assert ask("format", "duration", seconds) == text
+
+
+def test_ticks_are_at_round_values(ask):
+    assert ask("scales", "linearTicks", 0, 1, 5)["ticks"] == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    assert ask("scales", "xTicks", "step", 0, 13_000_000, 4)["labels"] == ["0", "5 M", "10 M"]
+    assert ask("scales", "xTicks", "elapsed_s", 0, 7_300, 5)["labels"] == [
+        "0 min",
+        "30 min",
+        "1:00 h",
+        "1:30 h",
+        "2:00 h",
+    ]
+    assert ask("scales", "shareLabels", [0, 0.025, 0.05], 0.025) == ["0.0 %", "2.5 %", "5.0 %"]
+    days = ask("scales", "xTicks", "time", 1_700_000_000, 1_700_200_000, 4)["labels"]
+    assert days == ["11-15", "11-16", "11-17"]
+
+
+def test_smoothing_has_no_bias_at_its_beginning_and_keeps_holes(ask):
+    assert ask("scales", "smoothed", [5, 5, None, 5], 0.9) == [
+        pytest.approx(5),
+        pytest.approx(5),
+        None,
+        pytest.approx(5),
+    ]
+    calm = ask("scales", "smoothed", [0, 1] * 50, 0.95)
+    assert 0.4 < calm[-1] < 0.6
+    assert ask("scales", "smoothed", [1, 2], 0) == [1, 2]
+
+
+@pytest.mark.parametrize(("x", "place"), [(-5, 0), (1.4, 1), (1.6, 2), (99, 3)])
+def test_the_nearest_value_is_found(ask, x, place):
+    assert ask("scales", "nearest", [0, 1, 2, 10], x) == place
+
+
+def test_configs_are_compared_setting_by_setting(ask):
+    one = '[run]\nseed = 1\nsteps = 5\n\n[network]\nhidden = [\n  16,\n  16,\n]\nname = "a = [b"\n'
+    two = '[run]\nseed = 2\nsteps = 5\n\n[network]\nhidden = [\n  16,\n  32,\n]\nname = "a = [b"\nextra = true\n'
+    assert ask("toml_lines", "differences", [one, two]) == [
+        {"key": "network.extra", "values": [None, "true"]},
+        {"key": "network.hidden", "values": ["[ 16, 16, ]", "[ 16, 32, ]"]},
+        {"key": "run.seed", "values": ["1", "2"]},
+    ]
+    assert ask("toml_lines", "differences", [one, one]) == []

@@ -1,0 +1,268 @@
+"""The fight viewer in a real browser: played, paused, scrubbed, stepped, shared, and live."""
+
+import shutil
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture
+def watch(site, open_page):
+    """Opens the viewer of a run and waits for its first picture."""
+    _, address = site
+
+    def show(run, fight="", **options):
+        page = open_page(f"{address}/#/watch/{run}" + (f"?fight={fight}" if fight else ""), **options)
+        page.wait_for_selector(".fv-player-root[data-record]")
+        return page
+
+    return show
+
+
+def record(page):
+    return int(page.get_attribute(".fv-player-root", "data-record"))
+
+
+def playing(page):
+    return page.get_attribute(".fv-player-root", "data-playing") == "true"
+
+
+def paused(page):
+    """Paused at the beginning, with nothing that has the focus."""
+    page.keyboard.press("Home")
+    if playing(page):
+        page.keyboard.press("Space")
+    page.wait_for_function("document.querySelector('.fv-player-root').dataset.playing === 'false'")
+    page.keyboard.press("Home")
+    assert record(page) == 0
+
+
+def last_record(page):
+    return int(page.get_attribute(".fv-range", "max"))
+
+
+def colours(page, selector):
+    """How many different colours a canvas shows."""
+    return page.evaluate(
+        """(selector) => {
+          const canvas = document.querySelector(selector);
+          const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+          return new Set(new Uint32Array(data.buffer)).size;
+        }""",
+        selector,
+    )
+
+
+def content(page, selector):
+    return page.evaluate("(selector) => document.querySelector(selector).toDataURL()", selector)
+
+
+def fights(page, run):
+    return page.evaluate("(run) => fetch(`/api/runs/${run}/fights`).then((answer) => answer.json())", run)
+
+
+def test_plays_and_pauses(watch, wait):
+    page = watch("first")
+    wait(lambda: record(page) > 3, what="the fight that plays by itself")
+    assert colours(page, ".fv-stage") > 500
+    page.keyboard.press("Space")
+    wait(lambda: not playing(page), what="the pause")
+    at = record(page)
+    page.wait_for_timeout(400)
+    assert record(page) == at
+    page.click("[data-do=play]")
+    wait(lambda: record(page) > at, what="going on")
+    page.click(".fv-stage")
+    wait(lambda: not playing(page), what="the pause by a click on the picture")
+
+
+def test_steps_and_scrubs(watch, wait):
+    page = watch("first")
+    paused(page)
+    for keys, wanted in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("Shift+ArrowRight", 11)):
+        page.keyboard.press(keys)
+        assert record(page) == wanted
+    page.click("[data-do=forward]")
+    page.click("[data-do=back]")
+    page.click("[data-do=back]")
+    assert record(page) == 10
+    before = content(page, ".fv-stage")
+    box = page.locator(".fv-range").bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert record(page) == pytest.approx(last_record(page) / 2, abs=2)
+    assert content(page, ".fv-stage") != before
+    page.keyboard.press("End")
+    assert record(page) == last_record(page)
+    assert page.inner_text(".fv-title") in ("VICTORY ACHIEVED", "YOU DIED", "TIME OUT")
+    assert page.is_visible(".fv-end.shown")
+    page.locator(".fv-stage").focus()
+    page.keyboard.press("Space")
+    wait(lambda: playing(page) and record(page) < last_record(page), what="playing it again")
+
+
+def test_speed(watch, wait):
+    page = watch("first")
+    paused(page)
+    for key, value in (("]", "2"), ("]", "4"), ("]", "8"), ("]", "8"), ("[", "4")):
+        page.keyboard.press(key)
+        assert page.input_value(".fv-speed") == value
+    for value, least, most in (("0.25", 0, 4), ("8", 12, 400)):
+        page.select_option(".fv-speed", value)
+        page.locator(".fv-stage").focus()
+        page.keyboard.press("Home")
+        page.click("[data-do=play]")
+        page.wait_for_timeout(700)
+        at = record(page)
+        page.click("[data-do=play]")
+        assert least <= at <= most, f"at {value} times the speed"
+
+
+def test_shows_what_the_agent_thinks(watch, wait):
+    page = watch("first")
+    paused(page)
+    assert "Action probabilities" in page.inner_text(".fv-panels")
+    assert page.locator(".fv-actions li").count() >= 15
+    assert page.locator(".fv-actions .chosen").count() == 1
+    shares = [text for text in page.locator(".fv-figure").all_inner_texts() if text]
+    assert shares, "there are figures"
+    grids = page.locator(".fv-grid")
+    assert grids.count() == 2, "the observation and one hidden layer"
+    first = content(page, ".fv-grid")
+    assert colours(page, ".fv-grid") > 3
+    page.keyboard.press("Shift+ArrowRight")
+    wait(lambda: content(page, ".fv-grid") != first, what="cells that change with the observation")
+    grids.first.hover(position={"x": 4, "y": 4})
+    assert page.inner_text(".fv-told").startswith("player hp")
+    value = page.locator(".fv-value").bounding_box()
+    page.mouse.click(value["x"] + value["width"] * 0.9, value["y"] + 10)
+    assert record(page) == pytest.approx(0.9 * last_record(page), abs=3)
+
+
+def test_closed_actions_are_grey(watch):
+    page = watch("first")
+    paused(page)
+    closed = set()
+    for _ in range(40):
+        closed.add(page.locator(".fv-actions .closed").count())
+        page.keyboard.press("ArrowRight")
+    assert max(closed) > 0
+    assert len(closed) > 1, "what is open changes in a fight"
+
+
+def test_q_values(watch):
+    page = watch("second")
+    paused(page)
+    assert "Q values" in page.inner_text(".fv-panels")
+    assert page.locator(".fv-grid").count() >= 2
+
+
+def test_next_loss_and_the_list(watch, wait):
+    page = watch("first")
+    listed = fights(page, "first")
+    lost = [fight["name"] for fight in listed if fight["outcome"] != "won"]
+    assert len(lost) > 1, "an agent of a few seconds loses"
+    shown = lambda: page.get_attribute(".fv-item[aria-current=true]", "data-name")  # noqa: E731
+    assert shown() == listed[0]["name"]
+    page.keyboard.press("n")
+    wait(lambda: shown() == next(name for name in lost if name != listed[0]["name"]), what="the next lost fight")
+    page.click("[data-filter=lost]")
+    assert page.locator(".fv-item").count() == len(lost)
+    page.click("[data-filter=all]")
+    assert page.locator(".fv-item").count() == len(listed)
+    page.locator(".fv-item").last.click()
+    wait(lambda: shown() == listed[-1]["name"], what="the fight that was clicked")
+
+
+def test_shared_in_one_file(watch, open_page, wait, tmp_path):
+    page = watch("first")
+    with page.expect_download() as found:
+        page.keyboard.press("s")
+    file = tmp_path / "shared.html"
+    found.value.save_as(file)
+    assert found.value.suggested_filename.endswith(".html")
+    asked = []
+    other = open_page("about:blank", offline=True)
+    other.on("request", lambda request: asked.append(request.url))
+    other.goto(file.as_uri())
+    other.wait_for_selector(".fv-player-root[data-record]")
+    wait(lambda: record(other) > 2, what="the shared fight that plays")
+    assert colours(other, ".fv-stage") > 500
+    paused(other)
+    other.keyboard.press("ArrowRight")
+    assert record(other) == 1
+    assert other.locator(".fv-grid").count() == 2
+    assert other.locator("[data-do=share]").count() == 0
+    assert all(url.startswith(("file:", "data:")) for url in asked)
+
+
+def test_newest_fight_plays_by_itself(site, live, open_page, wait):
+    _, address = site
+    page = open_page(f"{address}/#/watch/live")
+    page.wait_for_selector(".fv-player-root[data-record]", timeout=90_000)
+    shown = lambda: page.get_attribute(".fv-item[aria-current=true]", "data-name")  # noqa: E731
+    first = shown()
+    assert page.get_attribute(".fv-live", "aria-pressed") == "true"
+    wait(lambda: shown() not in (first, None), 90.0, "a newer fight")
+    wait(lambda: playing(page), what="the newer fight that plays")
+    page.keyboard.press("ArrowRight")
+    assert page.get_attribute(".fv-live", "aria-pressed") == "false", "whoever touches it looks at this fight"
+    kept = shown()
+    listed = page.locator(".fv-item").count()
+    wait(lambda: page.locator(".fv-item").count() > listed, 90.0, "a newer fight in the list")
+    assert shown() == kept
+    page.click(".fv-live")
+    wait(lambda: shown() != kept, what="the newest fight again")
+
+
+def test_on_a_phone(watch, pictures):
+    page = watch("first", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, color_scheme="dark")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.keyboard.press("Home")
+    before = playing(page)
+    page.tap(".fv-stage")
+    page.wait_for_timeout(100)
+    assert playing(page) is not before
+    for button in page.locator(".fv-buttons .fv-button").all():
+        assert button.bounding_box()["height"] >= 40, "large enough for a finger"
+    page.screenshot(path=pictures / "viewer-phone-dark.png", full_page=True)
+
+
+def test_names_from_outside_are_text(site, watch, tmp_path):
+    """A recording whose names are markup shows them as text."""
+    from soulsai.evaluation.thoughts import read_told, write_told
+
+    root, _ = site
+    folder = root / "first" / "recordings"
+    source = sorted(folder.glob("eval-*.npz"))[0]
+    told = read_told(source)
+    odd = "<img src=x onerror=document.title='caught'>"
+    target = folder / "odd.npz"
+    write_told(target, told.recording, {"engine": odd, "run": odd})
+    try:
+        page = watch("first", "odd")
+        page.wait_for_timeout(300)
+        assert page.title() != "caught"
+        assert "No thoughts to show" in page.inner_text(".fv-panels")
+        with page.expect_download() as found:
+            page.click("[data-do=share]")
+        found.value.save_as(tmp_path / "odd.html")
+        page.goto((tmp_path / "odd.html").as_uri())
+        page.wait_for_selector(".fv-player-root[data-record]")
+        assert page.locator("img").count() == 0
+        assert odd in page.inner_text(".fv-head")
+    finally:
+        target.unlink()
+
+
+def test_a_run_without_fights(site, open_page):
+    root, address = site
+    bare = root / "bare"
+    shutil.copytree(root / "second", bare)
+    shutil.rmtree(bare / "recordings")
+    try:
+        page = open_page(f"{address}/#/watch/bare")
+        page.wait_for_selector(".empty")
+        assert "No fight of this run is recorded" in page.inner_text(".empty")
+    finally:
+        shutil.rmtree(bare)

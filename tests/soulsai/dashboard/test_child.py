@@ -1,0 +1,162 @@
+"""The page beside a training: whatever happens to either, the other is not disturbed, and nothing stays behind."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from soulsai.dashboard import child as child_module
+from soulsai.dashboard.child import dashboard_child
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+
+
+class News:
+    def __init__(self):
+        self.lines = []
+        self._more = threading.Condition()
+
+    def say(self, text):
+        with self._more:
+            self.lines.append(text)
+            self._more.notify_all()
+
+    def wait(self, count=1, limit_s=20.0):
+        with self._more:
+            assert self._more.wait_for(lambda: len(self.lines) >= count, limit_s), self.lines
+            return self.lines[count - 1]
+
+
+@pytest.fixture
+def news():
+    return News()
+
+
+def answers(url):
+    try:
+        with urllib.request.urlopen(url + "healthz", timeout=2) as answer:
+            return answer.read() == b"ok"
+    except OSError:
+        return False
+
+
+def until(condition, limit_s=10.0):
+    deadline_s = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline_s, "it did not happen"
+        time.sleep(0.05)
+
+
+def pages_of(parent):
+    """Processes of pages that a process has started."""
+    import psutil
+
+    return [each for each in psutil.Process(parent).children() if any("dashboard.child" in w for w in each.cmdline())]
+
+
+def test_it_is_there_during_the_block_and_not_after(root, news):
+    began_s = time.monotonic()
+    with dashboard_child(root / "one", news.say):
+        assert time.monotonic() - began_s < 2.0  # the training does not wait
+        line = news.wait()
+        assert line.startswith("the page of this run: http://127.0.0.1:")
+        url = line.split(": ", 1)[1]
+        assert answers(url)
+        (page,) = pages_of(os.getpid())
+        assert page.nice() >= 5
+        assert os.getpgid(page.pid) != os.getpgid(0)  # Ctrl-C in the terminal does not reach it
+    assert not answers(url)
+    assert len(news.lines) == 1
+
+
+def test_a_token_reaches_it_and_is_in_no_list_of_processes(root, news):
+    with dashboard_child(root / "one", news.say, token="a-token-of-some-length"):
+        assert news.wait().endswith("?token=a-token-of-some-length")
+        (page,) = pages_of(os.getpid())
+        assert "a-token" not in str(page.cmdline()) + str(page.environ())
+
+
+def test_a_killed_page_is_one_line_of_news(root, news):
+    with dashboard_child(root / "one", news.say):
+        news.wait()
+        (page,) = pages_of(os.getpid())
+        page.kill()
+        assert "the page is gone (its process was ended); training goes on" in news.wait(2)
+        time.sleep(0.3)
+    assert len(news.lines) == 2
+
+
+def test_a_port_that_is_taken(root, news):
+    with socket.socket() as line:
+        line.bind(("127.0.0.1", 0))
+        line.listen()
+        with dashboard_child(root / "one", news.say, port=line.getsockname()[1]):
+            text = news.wait()
+    assert "cannot be used" in text
+    assert "training goes on" in text
+    assert len(news.lines) == 1
+
+
+def test_a_page_that_never_answers(root, news, monkeypatch):
+    monkeypatch.setattr(child_module, "START_S", 0.3)
+    monkeypatch.setattr(child_module, "start_beside", lambda module, **pipes: subprocess.Popen(["sleep", "60"], **pipes,
+                        start_new_session=True))  # fmt: skip
+    with dashboard_child(root / "one", news.say):
+        assert "did not answer within" in news.wait()
+    assert len(news.lines) == 1
+
+
+def test_a_process_that_cannot_be_started(root, news, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(child_module, "start_beside", fail)
+    with dashboard_child(root / "one", news.say):
+        pass
+    assert news.lines == ["the page does not start (Cannot allocate memory); training goes on without it"]
+
+
+def test_a_missing_package(root, news, tmp_path, monkeypatch):
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "uvicorn.py").write_text("raise ModuleNotFoundError('no', name='uvicorn')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "broken"))
+    with dashboard_child(root / "one", news.say):
+        assert "pip install 'soulsgym[dashboard]'" in news.wait()
+    assert len(news.lines) == 1
+
+
+TRAINING = """
+import sys, time
+from pathlib import Path
+from soulsai.dashboard.child import dashboard_child
+with dashboard_child(Path(sys.argv[1]), lambda text: print(text, flush=True)):
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
+def test_it_goes_when_the_training_was_killed(root, sign):
+    training = subprocess.Popen([sys.executable, "-c", TRAINING, str(root / "one")], stdout=subprocess.PIPE, text=True)
+    try:
+        url = training.stdout.readline().split(": ", 1)[1].strip()
+        (page,) = pages_of(training.pid)
+        assert answers(url)
+        training.send_signal(sign)
+        training.wait(10)
+        until(lambda: not page.is_running() or page.status() == "zombie")
+        assert not answers(url)
+    finally:
+        training.kill()
+
+
+def test_an_error_in_the_block_goes_through(root, news):
+    with pytest.raises(ZeroDivisionError), dashboard_child(Path(root / "one"), news.say):
+        raise ZeroDivisionError
+    until(lambda: not pages_of(os.getpid()))

@@ -1,0 +1,165 @@
+"""News: at once, when something changes, and to so many only."""
+
+import http.client
+import json
+import shutil
+import time
+
+import pytest
+
+from soulsai.dashboard import events as events_module
+from soulsai.runs.lock import locked
+
+
+class Listener:
+    """Reads events as a browser does."""
+
+    def __init__(self, served, path="/api/events"):
+        self._line = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=5)
+        self._line.request("GET", path)
+        self.answer = self._line.getresponse()
+        self._others = []
+
+    def next(self, kind, limit_s=5.0):
+        """The next event of a kind; those of others are kept."""
+        for number, (name, data) in enumerate(self._others):
+            if name == kind:
+                del self._others[number]
+                return data
+        deadline_s, name = time.monotonic() + limit_s, ""
+        while time.monotonic() < deadline_s:
+            line = self.answer.readline().decode().rstrip("\n")
+            if line.startswith("event: "):
+                name = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                data = json.loads(line.removeprefix("data: "))
+                if name == kind:
+                    return data
+                self._others.append((name, data))
+        raise AssertionError(f"no event {kind}")
+
+    def close(self):
+        self.answer.close()
+        self._line.close()
+
+
+@pytest.fixture
+def listen():
+    there = []
+
+    def make(*arguments):
+        there.append(Listener(*arguments))
+        return there[-1]
+
+    yield make
+    for each in there:
+        each.close()
+
+
+def streams_of(served):
+    """How many the server says are open, by its own count."""
+    return served.streams.open
+
+
+@pytest.fixture
+def served(serve_folder, root, monkeypatch):
+    made = []
+
+    class Counted(events_module.Streams):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(self)
+
+    monkeypatch.setattr(events_module, "Streams", Counted)
+    server = serve_folder(root)
+    server.streams = made[0]
+    return server
+
+
+def test_the_state_of_now_comes_first(served, listen):
+    listener = listen(served, "/api/events?run=one")
+    assert listener.answer.headers["content-type"].startswith("text/event-stream")
+    assert listener.answer.headers["cache-control"] == "no-store"
+    assert [run["id"] for run in listener.next("runs")["runs"]] == ["two", "one"]
+    event = listener.next("run")
+    assert event.pop("evaluated") is None
+    assert event == {
+        "id": "one",
+        "state": "finished",
+        "step": 100,
+        "steps": 1000,
+        "rows": 100,
+        "win_rate": 0.5,
+        "win_rate_low": 0.4,
+        "win_rate_high": 0.6,
+        "elapsed_s": 99.0,
+        "problem": "",
+        "asked": [],
+        "newest_fight": None,
+        "newest_evaluation": None,
+        "gone": False,
+    }
+
+
+def test_changes_come_within_two_seconds(served, listen, root, kit):
+    listener = listen(served, "/api/events?run=one")
+    listener.next("run")
+    began_s = time.monotonic()
+    with (root / "one" / "metrics.jsonl").open("ab") as out:
+        out.write(kit.lines([kit.row(100)]))
+    assert listener.next("run")["rows"] == 101
+    assert time.monotonic() - began_s < 2.5
+    (root / "one" / "recordings" / "eval-000000000100-lost.npz").write_bytes(b"x")
+    assert listener.next("run")["newest_fight"] == "eval-000000000100-lost"
+    (root / "one" / "judged.json").write_text("{}")
+    event = listener.next("run")
+    assert event["newest_evaluation"] == "judged"
+    assert event["evaluated"].endswith("Z")
+    with locked(root / "one" / "lock"):
+        (root / "one" / "control").mkdir()
+        (root / "one" / "control" / "pause").touch()
+        assert listener.next("run")["asked"] == ["pause"]
+
+
+def test_a_run_that_goes(served, listen, root):
+    listener = listen(served, "/api/events?run=one")
+    assert len(listener.next("runs")["runs"]) == 2
+    listener.next("run")
+    shutil.rmtree(root / "one")
+    assert listener.next("run") == {"id": "one", "gone": True}
+    assert [run["id"] for run in listener.next("runs")["runs"]] == ["two"]
+
+
+def test_a_run_that_never_was(served, listen):
+    assert listen(served, "/api/events?run=..%2fsecret").next("run")["gone"]
+
+
+def test_without_news_only_heartbeats(served, listen, monkeypatch):
+    monkeypatch.setattr(events_module, "HEARTBEAT_S", 1.5)
+    listener = listen(served, "/api/events?run=one")
+    listener.next("run")
+    listener.answer.readline()  # the end of the event
+    assert listener.answer.readline() == b": still here\n"
+
+
+def test_too_many_listeners_are_refused_until_one_leaves(served, listen):
+    served.streams._most = 2
+    first, _ = listen(served), listen(served)
+    refused = listen(served)
+    assert refused.answer.status == 503
+    assert "too many pages" in json.loads(refused.answer.read())["error"]
+    first.close()
+    deadline_s = time.monotonic() + 5.0
+    while streams_of(served) > 1:
+        assert time.monotonic() < deadline_s, "the stream of one who left goes on"
+        time.sleep(0.02)
+    assert listen(served).answer.status == 200
+
+
+def test_the_server_ends_though_somebody_listens(served, listen):
+    listener = listen(served, "/api/events")
+    listener.next("runs")
+    began_s = time.monotonic()
+    served.end()
+    assert time.monotonic() - began_s < 4.0
+    assert streams_of(served) == 0

@@ -1,0 +1,152 @@
+"""The runs of a folder: what counts as one, and what does not."""
+
+import os
+import shutil
+
+import pytest
+
+from soulsai.dashboard import library as library_module
+from soulsai.dashboard.library import Library, run_folders
+from soulsai.runs.lock import locked
+
+
+@pytest.fixture
+def library(root, monkeypatch):
+    monkeypatch.setattr(library_module, "LOOK_EVERY_S", 0.0)
+    return Library(root)
+
+
+def test_the_newest_comes_first(library):
+    assert [entry["id"] for entry in library.entries()] == ["two", "one"]
+
+
+def test_an_entry(library):
+    entry = library.entries()[1]
+    assert entry == {
+        "id": "one",
+        "preset": "iudex",
+        "state": "finished",
+        "live": False,
+        "step": 100,
+        "steps": 1000,
+        "win_rate": 0.5,
+        "win_rate_low": 0.4,
+        "win_rate_high": 0.6,
+        "updated": "2026-11-16T06:00:00.000Z",
+        "problem": "",
+        "world": "fight",
+        "algorithm": "ppo",
+        "engine": "sim",
+        "served": False,
+        "elapsed_s": 99.0,
+        "fights": 0,
+        "rows": 100,
+    }
+
+
+def test_a_run_that_is_trained_now(library, root, kit):
+    kit.folder(root / "three", state="running")
+    assert {entry["id"]: entry["state"] for entry in library.entries()}["three"] == "killed"
+    with locked(root / "three" / "lock"), locked(root / "three" / "fleet.lock"):
+        entry = next(entry for entry in library.entries() if entry["id"] == "three")
+    assert (entry["state"], entry["live"], entry["served"]) == ("running", True, True)
+
+
+def test_while_it_is_trained_the_newest_row_tells_how_far_it_is(library, root, kit):
+    with (root / "one" / "metrics.jsonl").open("ab") as out:
+        out.write(kit.lines([kit.row(77_777)]))
+    assert library.entries()[1]["step"] == 100
+    (root / "one" / "status.json").unlink()
+    with locked(root / "one" / "lock"):
+        entry = next(entry for entry in library.entries() if entry["id"] == "one")
+    assert (entry["state"], entry["step"], entry["steps"]) == ("running", 777_770, 1000)
+
+
+def test_a_broken_run_says_why(library, root):
+    (root / "one" / "config.toml").write_text("= 3")
+    entry = next(entry for entry in library.entries() if entry["id"] == "one")
+    assert entry["state"] == "broken"
+    assert "config.toml" in entry["problem"]
+    (root / "two" / "config.toml").unlink()
+    entry = next(entry for entry in library.entries() if entry["id"] == "two")
+    assert "has no config.toml" in entry["problem"]
+
+
+def test_other_folders_are_no_runs(root):
+    (root / "notes").mkdir()
+    (root / ".hidden").mkdir()
+    (root / ".hidden" / "config.toml").write_text("")
+    (root / "file").write_text("")
+    assert set(run_folders(root)) == {"one", "two"}
+
+
+def test_one_run_alone(root):
+    library = Library(root / "one")
+    assert [entry["id"] for entry in library.entries()] == ["one"]
+    assert library.find("one").folder == root / "one"
+    assert library.find("two") is None
+
+
+def test_links_out_of_the_folder_are_no_runs(root, tmp_path, kit):
+    kit.folder(tmp_path / "secret")
+    (root / "link").symlink_to(tmp_path / "secret")
+    (root / "inner").symlink_to(root / "one")
+    assert set(run_folders(root)) == {"one", "two", "inner"}
+    assert Library(root).find("link") is None
+
+
+@pytest.mark.parametrize("id", ["..", ".", "", "/etc", "one/../two", "../runs/one", "one\0", "ONE"])
+def test_ids_are_looked_up_and_never_become_paths(root, id):
+    assert Library(root).find(id) is None
+
+
+def test_a_run_that_goes_and_one_that_comes(library, root, kit):
+    assert library.find("one") is not None
+    shutil.rmtree(root / "one")
+    kit.folder(root / "three")
+    assert library.find("one") is None
+    assert library.find("three") is not None
+    assert {entry["id"] for entry in library.entries()} == {"two", "three"}
+
+
+def test_a_folder_that_is_gone_has_no_runs(tmp_path):
+    assert Library(tmp_path / "nothing").entries() == []
+
+
+def test_many_viewers_share_one_look(root, kit):
+    now_s = [0.0]
+    library = Library(root, clock=lambda: now_s[0])
+    assert len(library.entries()) == 2
+    kit.folder(root / "three")
+    assert len(library.entries()) == 2
+    now_s[0] = 1.0
+    assert len(library.entries()) == 3
+
+
+def test_files_that_lead_elsewhere_are_not_read(root, tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("step hush\n")
+    dossier = Library(root).find("one")
+    for name in ("config.toml", "versions.json", "log.txt", "metrics.jsonl"):
+        (root / "one" / name).unlink()
+        (root / "one" / name).symlink_to(secret)
+    (root / "one" / "recordings" / "a.npz").symlink_to(secret)
+    (root / "one" / "evaluations" / "a.json").symlink_to(secret)
+    assert dossier.log() == []
+    assert dossier.recordings() == []
+    assert dossier.evaluations() == []
+    entry = dossier.entry()
+    assert entry["rows"] == 0
+    assert "hush" not in str(entry)
+    with pytest.raises(library_module.RunError, match="is not in the folder of the run"):
+        dossier.text("config.toml")
+
+
+def test_recordings_are_counted_without_those_being_written(library, root):
+    folder = root / "one" / "recordings"
+    for name in ("a.npz", "b.npz", ".c.npz.1.tmp", ".d.npz", "e.txt"):
+        (folder / name).write_bytes(b"x")
+    (folder / "empty.npz").touch()
+    os.utime(folder / "a.npz", (2e9, 2e9))
+    assert library.entries()[1]["fights"] == 2
+    assert [file.name for file in library.find("one").recordings()] == ["a.npz", "b.npz"]
