@@ -4,12 +4,14 @@
 
 Three ways to train the same thing, one after the other and again: bare (no rows of metrics but those of evaluations, no
 recorded fights), with telemetry as it is by default (JSONL, TensorBoard, recorded fights), and with the live page
-beside it, which one viewer has open. Each is a `souls train` of its own; its throughput is that of its own clock.
+beside it, which one viewer has open. Each is a `souls train` of its own; its throughput is that of its own clock. The
+page is a process of its own: what it takes is the processor's time, once to start and then as long as it is looked at.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import statistics
@@ -22,6 +24,9 @@ import urllib.request
 from itertools import pairwise
 from pathlib import Path
 
+import psutil
+
+PAGE = "soulsai.dashboard.child"
 BARE = ("run.log_every_s=1000000", "run.record_every_s=0")
 LIMIT_S = 900.0
 SHOWN = (
@@ -37,7 +42,7 @@ def train(folder: Path, steps: int, settings: tuple[str, ...], *, page: bool) ->
         words += ["--set", setting]
     command = [sys.executable, "-c", "from soulsai.cli.main import main; main()", "train", "iudex", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        viewer = Viewer(folder.name)
+        viewer = Viewer(folder.name, process.pid)
         watchdog = threading.Timer(LIMIT_S, process.kill)
         watchdog.start()
         for line in process.stdout or ():
@@ -49,6 +54,8 @@ def train(folder: Path, steps: int, settings: tuple[str, ...], *, page: bool) ->
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
     if page and not viewer.answers:
         raise SystemExit("the page was never there; nothing was measured")
+    if page:
+        print(f"the page used {viewer.start_s:.1f} s to start, then {viewer.share:.1%} of a core", flush=True)
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     ends_s = [row["elapsed_s"] for row in rows]
     lengths_s = [end_s - begin_s for begin_s, end_s in pairwise([0.0, *ends_s])]
@@ -59,9 +66,10 @@ def train(folder: Path, steps: int, settings: tuple[str, ...], *, page: bool) ->
 class Viewer:
     """Asks for what an open page of eight charts asks for, every second."""
 
-    def __init__(self, run: str) -> None:
-        self._run, self._over, self.answers = run, threading.Event(), 0
+    def __init__(self, run: str, training: int) -> None:
+        self._run, self._training, self._over, self.answers = run, training, threading.Event(), 0
         self._thread: threading.Thread | None = None
+        self.used: list[tuple[float, float]] = []  # moments, and the seconds of a core that the page had used by then
 
     def open(self, url: str) -> None:
         """Begin to look."""
@@ -75,8 +83,22 @@ class Viewer:
         if self._thread:
             self._thread.join(10.0)
 
+    @property
+    def start_s(self) -> float:
+        """Seconds of a core until it was looked at for the first time."""
+        return self.used[0][1]
+
+    @property
+    def share(self) -> float:
+        """Share of one core from then on."""
+        (begun_s, before_s), (ended_s, after_s) = self.used[0], self.used[-1]
+        return (after_s - before_s) / (ended_s - begun_s)
+
     def _look(self, url: str) -> None:
+        (page,) = [one for one in psutil.Process(self._training).children() if PAGE in one.cmdline()]
         while not self._over.wait(1.0):
+            with contextlib.suppress(psutil.Error):
+                self.used.append((time.monotonic(), sum(page.cpu_times()[:2])))
             for path in (f"/api/runs/{self._run}", f"/api/runs/{self._run}/series?x=step&points=800&names={SHOWN}"):
                 try:
                     with urllib.request.urlopen(url + path, timeout=5.0) as answer:

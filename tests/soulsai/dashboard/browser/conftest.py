@@ -207,7 +207,7 @@ def wait():
     return wait_until
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def serve_page():
     """`page_server` for tests that need their own."""
     return page_server

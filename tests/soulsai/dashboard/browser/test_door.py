@@ -10,23 +10,10 @@ TOKEN = "a-long-enough-token"
 
 
 @pytest.fixture(scope="module")
-def locked(site):
+def address(site, serve_page):
     """The address of the same runs behind a token."""
-    from contextlib import closing
-    from socket import socket
-
     root, _ = site
-    with closing(socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return root, port
-
-
-@pytest.fixture
-def address(locked, serve_page):
-    """As above, served."""
-    root, port = locked
-    with serve_page(root, "--port", str(port), "--token", TOKEN) as (_, url):
+    with serve_page(root, "--port", "0", "--token", TOKEN) as (_, url):
         yield url.split("/?")[0]
 
 
