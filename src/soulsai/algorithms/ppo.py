@@ -51,7 +51,11 @@ class PPOLearner:
         returns, values = data["returns"], data["values"]
         unexplained = torch.var(returns - values) / torch.var(returns).clamp_min(1e-8)
         explained = 1.0 - float(unexplained)
-        return metrics | {"learning_rate": rate, "value/mean": float(values.mean()), "value/explained_variance": explained}
+        return metrics | {
+            "learning_rate": rate,
+            "value/mean": float(values.mean()),
+            "value/explained_variance": explained,
+        }
 
     def _prepared(self, rollout: Rollout) -> dict[str, Tensor]:
         advantages = gae(

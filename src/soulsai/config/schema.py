@@ -21,7 +21,7 @@ class RunConfig:
     log_every_s: float = setting(1.0, "seconds between rows of metrics; 0 writes one for every update", low=0.0)
     evaluate_every_steps: int = setting(1_000_000, "steps between greedy evaluations while training; 0 for none", low=0)
     evaluation_fights: int = setting(200, "fights (or episodes) of an evaluation while training", low=1, high=100_000)
-    record_every_s: float = setting(20.0, "seconds between evaluations of which fights are recorded for the viewer; 0 never",
+    record_every_s: float = setting(20.0, "seconds between evaluations with fights recorded for the viewer; 0 never",
                                     low=0.0)  # fmt: skip
     final_fights: int = setting(1000, "fights (or episodes) of the evaluation after training; 0 for none", low=0)
     stop_at: float = setting(0.0, "end early when two evaluations in a row reach this win rate (or return); 0 never")
