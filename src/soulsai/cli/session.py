@@ -113,7 +113,7 @@ def stopping(say: Callable[[str], None], news: str = "") -> Iterator[Callable[[]
             signal.signal(number, handler)
 
 
-def conclude(run: Run, outcome: Outcome, *, again: str, exit_code: int = INTERRUPTED) -> None:
+def conclude(run: Run, outcome: Outcome, *, again: str, exit_code: int) -> None:
     """Say how the session ended; `again` is the command that goes on with a stopped one."""
     if not outcome.finished:
         typer.echo(f"stopped and saved; go on with: {again} --resume --run {run.folder}")

@@ -11,7 +11,18 @@ import typer
 
 from soulsai.cli.in_game import SPEED, GameSpeed, InGame, Launch, Pid, Stepping, game_options
 from soulsai.cli.onlookers import Notify, Onlookers, Wandb
-from soulsai.cli.session import AcceptAll, Plain, PresetName, Resume, RunFolder, Settings, conclude, open_run, stopping
+from soulsai.cli.session import (
+    INTERRUPTED,
+    AcceptAll,
+    Plain,
+    PresetName,
+    Resume,
+    RunFolder,
+    Settings,
+    conclude,
+    open_run,
+    stopping,
+)
 
 if TYPE_CHECKING:
     from soulsai.config.schema import Config
@@ -74,11 +85,13 @@ def train(
                 folder, config, resume=resume, view=view, stop=stop, check=not accept, fleet=fleet, game=game,
                 sinks=sinks,
             )  # fmt: skip
+            interrupted = stop()
     except PreflightError:
         if not resume:
             shutil.rmtree(folder.folder, ignore_errors=True)  # made a moment ago, with nothing in it but the config
         raise
-    conclude(folder, outcome, again=f"souls train --workers {workers}" if workers else "souls train")
+    again = f"souls train --workers {workers}" if workers else "souls train"
+    conclude(folder, outcome, again=again, exit_code=INTERRUPTED if interrupted else 0)
 
 
 def _refuse_mix(config: Config, game: GameOptions | None, workers: int) -> None:
