@@ -76,7 +76,7 @@ def stop(
     going = _asked_for("stop", run)
     served = is_served(going.folder)
     typer.echo(f"asked {going.folder} to save and stop")
-    _wait_for(going, "has not stopped", lambda: not going.is_locked() and not is_served(going.folder))
+    _wait_for(going, "has not stopped", lambda: not going.is_locked() and not is_served(going.folder), ends=True)
     typer.echo("it has stopped; its workers wait for its return" if served else "it has stopped")
 
 
@@ -104,10 +104,11 @@ def _only_one() -> Run:
     return Run(found[0])
 
 
-def _wait_for(run: Run, what: str, done: Callable[[], bool]) -> None:
+def _wait_for(run: Run, what: str, done: Callable[[], bool], *, ends: bool = False) -> None:
+    """RunError if it is not done in time, or the run has ended without it; `ends`: that is what is waited for."""
     from soulsai.errors import RunError
 
-    if not wait_until(lambda: done() or not run.is_locked(), SAVE_S):
+    if not wait_until(lambda: done() or not (ends or run.is_locked()), SAVE_S):
         raise RunError(f"{run.folder}: {what} within {SAVE_S:.0f} s; its log.txt may say why")
     if not done():
         raise RunError(f"{run.folder}: {what}, for it has ended meanwhile; its log.txt may say why")

@@ -198,14 +198,6 @@ def _bracketed(host: str) -> str:
 
 
 def _seen_from_outside(host: str) -> str:
-    """The address of this machine that others most likely know; nothing is sent to find out."""
-    import socket
+    from soulsai.transport.reach import seen_from_outside
 
-    if host not in EVERYWHERE:
-        return host
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect(("192.0.2.1", 9))  # an address for documentation: whoever leads there, leads outside
-            return str(probe.getsockname()[0])
-    except OSError:
-        return socket.gethostname()
+    return seen_from_outside() if host in EVERYWHERE else host

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from soulsai.transport.reach import seen_from_outside
 from soulsgym.errors import MisuseError, SoulsError
 
 HOST, PORT = "127.0.0.1", 8716
@@ -140,20 +141,10 @@ def _bound(host: str, port: int) -> socket.socket:
 
 def address(host: str, port: int, token: str = "") -> str:
     """What to type into a browser."""
-    shown = _seen_from_outside() if host in EVERYWHERE else host
+    shown = seen_from_outside() if host in EVERYWHERE else host
     if ":" in shown and not shown.startswith("["):
         shown = f"[{shown}]"
     return f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
-
-
-def _seen_from_outside() -> str:
-    """The address by which other machines most likely reach this one."""
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect(("192.0.2.1", 9))  # an address for documentation: whoever leads there, leads outside
-            return str(probe.getsockname()[0])
-    except OSError:
-        return socket.gethostname()
 
 
 def _server(app: Any, streams: Any, started: Callable[[], None]) -> Any:
