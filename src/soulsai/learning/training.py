@@ -97,7 +97,7 @@ class Training:
         self._metrics: dict[str, float] = {}
         self._begun_s = self._logged_s = self._saved_s = 0.0
         self._logged_steps = self._logged_updates = 0
-        self._logged_workers = 0.0
+        self._logged_workers: float | None = None
 
     def begin(self) -> None:
         """Start from nothing."""
@@ -261,7 +261,8 @@ class Training:
 
     def _has_news(self) -> bool:
         """Steps, or workers that came or went: those who watch want to know that there is none left."""
-        is_other = self._metrics.get(WORKERS, self._logged_workers) != self._logged_workers
+        before = self._logged_workers
+        is_other = before is not None and self._metrics.get(WORKERS, before) != before
         return is_other or self.loop.counters.steps > self._logged_steps
 
     def _log(self) -> None:

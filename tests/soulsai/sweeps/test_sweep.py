@@ -123,7 +123,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(place):
     process = started(place, pace_s=0.3)
     wait_for(lambda: len(begun(place)) == 1 and (place / "sweeps/mine/trial-0000/status.json").exists())
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=90)
     assert process.returncode == 130, out
     assert "stopped and saved; go on with: souls sweep smoke --space space.toml --name mine --plain" in out
     assert (place / "sweeps" / "mine" / "report.html").exists()
