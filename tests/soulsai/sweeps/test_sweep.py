@@ -140,7 +140,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(place):
 @pytest.mark.slow
 @pytest.mark.faults
 def test_two_processes_share_a_sweep_and_one_is_killed(place):
-    first = started(place, pace_s=0.15)
+    first = started(place, pace_s=3.0)  # half a minute for a trial: it is in the middle of its first when it is killed
     wait_for(lambda: len(begun(place)) == 1)
     second = started(place, pace_s=0.15)
     wait_for(lambda: len(begun(place)) >= 2)

@@ -29,13 +29,13 @@ def playing(page):
 
 
 def paused(page):
-    """Paused at the beginning, with nothing that has the focus."""
+    """Paused at the beginning, with nothing that has the focus: it has begun to play by itself, or is about to."""
+    root = "document.querySelector('.fv-player-root').dataset"
+    page.wait_for_function(f"() => {root}.playing === 'true'")
+    page.keyboard.press("Space")
+    page.wait_for_function(f"() => {root}.playing === 'false'")
     page.keyboard.press("Home")
-    if playing(page):
-        page.keyboard.press("Space")
-    page.wait_for_function("document.querySelector('.fv-player-root').dataset.playing === 'false'")
-    page.keyboard.press("Home")
-    assert record(page) == 0
+    page.wait_for_function(f"() => {root}.record === '0'")
 
 
 def last_record(page):
