@@ -214,9 +214,12 @@ def is_beating(beat: Beat, age_s: float, silent_after_s: float) -> bool:
 def _row(seen: Snapshot, worker: str, newest: int, silent_after_s: float, hang_s: float) -> WorkerRow:
     beat_s, beat = seen.beats.get(worker, (-math.inf, Beat()))
     age_s = max(0.0, seen.now_s - beat_s)
+    account = seen.account(worker)
     state = _state(beat, age_s, silent_after_s, hang_s)
+    if state == "starting" and account.sent:
+        state = "playing"  # rows may come before the beat that tells of it
     lag = lag_of(newest, beat.policy) if beat.policy else 0
-    return WorkerRow(worker, Keys.name_of(worker), state, age_s, lag, beat, seen.account(worker))
+    return WorkerRow(worker, Keys.name_of(worker), state, age_s, lag, beat, account)
 
 
 def _state(beat: Beat, age_s: float, silent_after_s: float, hang_s: float) -> str:

@@ -57,6 +57,12 @@ def test_states(admin, keys, said, ago_s, still_s, state):
     assert ago_s - 0.1 < row.age_s < ago_s + 2
 
 
+def test_who_has_sent_something_is_no_longer_starting(admin, keys):
+    beat(admin, keys, state="starting")
+    admin.hset(keys.account(WORKER), "1", b'{"sent": 64}')
+    assert look(admin, keys).workers[0].state == "playing"
+
+
 def test_limits_of_the_states(admin, keys):
     beat(admin, keys, ago_s=2, still_s=10)
     assert look(admin, keys, silent_after_s=1.0).workers[0].state == "silent"
