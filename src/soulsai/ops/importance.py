@@ -1,17 +1,10 @@
-"""Prioritised samples, weighted so that the gradient stays that of even sampling (Schaul et al. 2016)."""
+"""Losses of prioritised samples, weighted so that the gradient stays that of even sampling (Schaul et al. 2016)."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
 from soulsai.ops.shapes import assert_rank, assert_same_shape
-
-
-def importance_weights(probability: Tensor, size: int, beta: float) -> Tensor:
-    """(size * probability)^-beta [B], divided by the largest of the batch."""
-    assert_rank(1, probability=probability)
-    weights = (probability * size).pow(-beta)
-    return weights / weights.max()
 
 
 def weighted_mean(loss: Tensor, weights: Tensor) -> Tensor:

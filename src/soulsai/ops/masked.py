@@ -36,11 +36,6 @@ def masked_argmax(q: Tensor, mask: Tensor) -> Tensor:
     return masked_logits(q, mask).argmax(-1)
 
 
-def masked_max(q: Tensor, mask: Tensor) -> Tensor:
-    """The value of the best open action of each row."""
-    return masked_logits(q, mask).amax(-1)
-
-
 def categorical_log_prob(logits: Tensor, action: Tensor) -> Tensor:
     """Log probability of the chosen actions: logits [..., A], actions [...]."""
     return log_prob_of(functional.log_softmax(logits, -1), action)

@@ -12,7 +12,6 @@ from soulsai.ops.masked import (
     gumbel_sample,
     masked_argmax,
     masked_logits,
-    masked_max,
 )
 from soulsgym.errors import MisuseError
 
@@ -22,7 +21,6 @@ MASK = torch.tensor([[True, False, True], [True, False, False], [True, True, Tru
 
 def test_the_best_open_action():
     assert masked_argmax(Q, MASK).tolist() == [2, 0, 2]
-    assert masked_max(Q, MASK).tolist() == [3.0, -4.0, 9.0]
 
 
 def test_logits_of_closed_actions_vanish_and_others_stay():

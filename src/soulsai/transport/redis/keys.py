@@ -96,10 +96,6 @@ class Keys:
         """The pattern of the accounts of all workers of this name."""
         return f"{self.prefix}from:{name}:account:*"
 
-    def beats_of(self, name: str) -> str:
-        """The pattern of the heartbeats of all workers of this name."""
-        return f"{self.prefix}from:{name}:beat:*"
-
     @staticmethod
     def name_of(worker: str) -> str:
         """The invited name that a worker belongs to."""
