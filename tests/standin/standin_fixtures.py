@@ -22,6 +22,14 @@ def standin_exe(wine):
 
 
 @pytest.fixture
+def no_lapse():
+    """Clocks that are kept even if this program is held up for long, for tests of something else."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("soulsgym.game.clock.LAPSE_S", 60.0)
+        yield
+
+
+@pytest.fixture
 def start_standin(wine, standin_exe):
     """A function that starts a stand-in with switches; all are stopped after the test."""
     started = []

@@ -33,11 +33,13 @@ ON_WINDOWS = sys.platform == "win32"
 START_LIMIT_S = 60.0
 """A wineserver that has to start anew beside other programs has taken ten seconds."""
 STOP_LIMIT_S = 10.0
+WAIT_LIMIT_S = 60.0
+"""For what happens within a second beside nothing else."""
+RATE_TRIES = 10
 KEPT_BUILDS = 12
 FIXED_VERSION = struct.pack("<I", 0xFEEF04BD)
 """What the version in a VERSIONINFO resource begins with."""
 OLDER_VERSION = 1
-RELEASE_S = 0.04
 CLONE_FILES = ("system.reg", "user.reg", "userdef.reg")
 """What Wine rewrites in a prefix; the rest of a clone is shared with the original."""
 SCREENS = ("title", "loading", "field", "arena", "death")
@@ -168,7 +170,7 @@ class Display:
 
     def __init__(self, size: str = "1280x800x24") -> None:
         reader, writer = os.pipe()
-        command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", size, "-nolisten", "tcp"]
+        command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", size, "-nolisten", "tcp", "-noreset"]
         self._process = _child(command, pass_fds=(writer,))
         os.close(writer)
         with os.fdopen(reader, "rb") as stream:
@@ -201,7 +203,7 @@ class Prefix:
         """What a program needs to run in this prefix."""
         return wine_environment(self.folder, self.display)
 
-    def run(self, command: list[str], *, limit_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+    def run(self, command: list[str], *, limit_s: float = 120.0) -> subprocess.CompletedProcess[str]:
         """Run a Windows program to its end."""
         return subprocess.run(
             ["wine", *command], env=self.environment, capture_output=True, text=True, timeout=limit_s,
@@ -243,8 +245,8 @@ def _original(display: str) -> Path:
     fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
     fresh.parent.mkdir(parents=True, exist_ok=True)
     environment = wine_environment(fresh, display)
-    subprocess.run(["wine", "wineboot", "-i"], env=environment, timeout=180.0, capture_output=True, check=True)
-    subprocess.run([str(_which("wineserver")), "-w"], env=environment, timeout=60.0, capture_output=True)
+    subprocess.run(["wine", "wineboot", "-i"], env=environment, timeout=600.0, capture_output=True, check=True)
+    subprocess.run([str(_which("wineserver")), "-w"], env=environment, timeout=120.0, capture_output=True)
     try:
         fresh.rename(folder)
     except OSError:  # somebody else was faster
@@ -561,7 +563,7 @@ class Standin:
         """What stands in the mailbox now."""
         return int(self.memory.number(self._block + TestBlock.mail.offset + getattr(_Mailbox, name).offset, "i"))
 
-    def wait_for(self, happens: Callable[[TestBlock], object], limit_s: float = 10.0) -> TestBlock:
+    def wait_for(self, happens: Callable[[TestBlock], object], limit_s: float = WAIT_LIMIT_S) -> TestBlock:
         """Wait until something is so in the test block."""
         limit = time.monotonic() + limit_s
         while True:
@@ -572,10 +574,19 @@ class Standin:
                 raise StandinError(f"did not happen within {limit_s:g} s; the game is at {SCREENS[block.screen]}")
             time.sleep(0.002)
 
-    def wait_ticks(self, count: int, limit_s: float = 10.0) -> int:
+    def wait_ticks(self, count: int) -> int:
         """Wait until so many ticks are over; the number of the last one."""
         until = self.ticks + count
-        return int(self.wait_for(lambda block: block.ticks >= until, limit_s).ticks)
+        return int(self.wait_for(lambda block: block.ticks >= until).ticks)
+
+    def wait_turns(self, count: int = 3) -> int:
+        """Wait until its loop has turned, with or without a tick: all it was sent before is taken in by then."""
+        until = self.look().turns + count
+        return int(self.wait_for(lambda block: block.turns >= until).ticks)
+
+    def nothing_held(self) -> None:
+        """Wait until it sees no key down by any way."""
+        self.wait_for(lambda block: not any(any(held) for held in block.held))
 
     def force(self, move: int) -> None:
         """Let the boss begin a move of his moveset, by its number."""
@@ -587,6 +598,17 @@ class Standin:
             self.process.kill() if ON_WINDOWS else self.process.send_signal(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(STOP_LIMIT_S)
+
+
+def rate_of(count: Callable[[], float], wanted: float, *, rel: float = 0.15, seconds: float = 0.5) -> float:
+    """By how much something counts on in a second. What is not as wanted is measured anew: one may be held up."""
+    for _ in range(RATE_TRIES):
+        first, begin = count(), time.perf_counter()
+        time.sleep(seconds)
+        rate = (count() - first) / (time.perf_counter() - begin)
+        if abs(rate - wanted) <= rel * wanted:
+            break
+    return rate
 
 
 class Bench:
@@ -607,6 +629,10 @@ class Bench:
         standin = Standin.start(executable or build(), *switches, environment=self.environment(room))
         self._running[room] = standin
         return standin
+
+    def running(self, room: int = 0) -> Standin:
+        """The stand-in in a room."""
+        return self._running[room]
 
     def environment(self, room: int = 0) -> dict[str, str] | None:
         """The environment of a room's programs; none on Windows."""
@@ -667,15 +693,16 @@ def bench(folder: Path | None = None) -> Iterator[Bench]:
 
 
 class XKeys:
-    """Presses keys through XTest, without our game layer."""
+    """Presses keys through XTest, without our game layer; `game` is who gets them now."""
 
-    def __init__(self, display: str) -> None:
+    def __init__(self, display: str, game: Callable[[], Standin]) -> None:
         from Xlib import XK, X
         from Xlib.display import Display as XDisplay
         from Xlib.ext import xtest
 
         self._display, self._xtest, self._x, self._xk = XDisplay(display), xtest, X, XK
         self._held: list[str] = []
+        self._game = game
 
     def _code(self, name: str) -> int:
         return int(self._display.keysym_to_keycode(self._xk.string_to_keysym(name)))
@@ -694,12 +721,15 @@ class XKeys:
         self._held = [name for name in self._held if name not in names]
         self._display.sync()
 
-    def tap(self, *names: str, seconds: float = 0.06) -> None:
-        """Press for a moment, and leave the game the time to see that nothing is pressed any more."""
+    def tap(self, *names: str, ticks: int = 4) -> None:
+        """Press for some ticks of the game, and leave it the time to see that nothing is pressed any more."""
+        game = self._game()
         self.down(*names)
-        time.sleep(seconds)
+        game.wait_turns()
+        game.wait_ticks(ticks)
         self.up(*names)
-        time.sleep(RELEASE_S)
+        game.wait_turns()
+        game.wait_ticks(2)
 
     def client_area(self, title: str) -> tuple[int, int, int, int]:
         """Left, top, width and height of the window with a title."""

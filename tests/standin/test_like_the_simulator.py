@@ -15,7 +15,7 @@ from soulsgym.game.plan import load_plan
 from soulsgym.movesets import load_moveset
 from soulsgym.sim.engine import SimEngine
 
-pytestmark = pytest.mark.wine
+pytestmark = [pytest.mark.wine, pytest.mark.usefixtures("no_lapse")]
 
 REST = {"walk": 4, "roll": 20, "light": 14, "heavy": 22, "parry": 14}
 """Steps after which an action of this kind is over."""

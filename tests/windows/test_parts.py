@@ -22,7 +22,7 @@ from soulsgym.game.process import Found, find_processes, open_process
 from soulsgym.game.window import open_window
 from soulsgym.game.windows.inject import inject
 
-pytestmark = pytest.mark.wine
+pytestmark = [pytest.mark.wine, pytest.mark.usefixtures("no_lapse")]
 
 CHILD = """
 import ctypes, sys
@@ -49,7 +49,7 @@ class Child:
 
     def end(self):
         self.program.kill()
-        self.program.wait(10)
+        self.program.wait(60)
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def test_every_bound_key_is_seen_by_every_way_to_ask_for_keys(standin, window, k
                     return bool(block.held[source][vk]) == down
 
                 try:
-                    standin.wait_for(arrived, 3.0)
+                    standin.wait_for(arrived)
                 except standin_kit.StandinError:
                     pytest.fail(f"{action} ({binding.key}): {standin_kit.SOURCES[source]} did not see down={down}")
 
@@ -201,28 +201,24 @@ def clock(found, process_of_standin):
     clock.close()
 
 
-def rate(clock, seconds=0.3):
+def rate(clock, wanted):
     """How many seconds of the game pass in a real one."""
-    first, begin = clock.now(), time.perf_counter()
-    time.sleep(seconds)
-    return (clock.now() - first) / (time.perf_counter() - begin)
+    return standin_kit.rate_of(clock.now, wanted, rel=0.2, seconds=0.3)
 
 
 def test_the_clock_of_a_running_game_is_taken_over(standin, process_of_standin, clock):
     assert "souls_speed.dll" in process_of_standin.modules()
     clock.set_speed(3.0)
-    assert rate(clock) == pytest.approx(3.0, rel=0.2)
+    assert rate(clock, 3.0) == pytest.approx(3.0, rel=0.2)
     clock.pause()
-    time.sleep(0.2)  # a turn of the game's loop that had begun may still end
-    stopped = standin.ticks
-    assert rate(clock) == 0.0
+    stopped = standin.wait_turns()  # one that had begun may still make ticks
+    assert rate(clock, 0.0) == 0.0
     for _ in range(30):
         clock.advance(1)
     standin.wait_for(lambda block: block.ticks >= stopped + 30)
-    time.sleep(0.2)
-    assert standin.ticks == stopped + 30
+    assert standin.wait_turns() == stopped + 30
     clock.resume()
-    assert rate(clock) == pytest.approx(1.0, rel=0.2)
+    assert rate(clock, 1.0) == pytest.approx(1.0, rel=0.2)
     standin.wait_ticks(10)
 
 
@@ -288,7 +284,7 @@ def test_a_window_comes_back_to_the_front(window, intruder):
     window.activate()
     assert window.has_focus()
     intruder.come_forward()
-    deadline = time.monotonic() + 3.0
+    deadline = time.monotonic() + standin_kit.WAIT_LIMIT_S
     while window.has_focus() and time.monotonic() < deadline:
         time.sleep(0.01)
         intruder.answer()
@@ -300,7 +296,7 @@ def test_a_window_comes_back_to_the_front(window, intruder):
 def test_a_picture_has_the_colours_of_the_client_area_and_nothing_else(intruder):
     window = open_window(Found(os.getpid(), ""), Intruder.TITLE)
     intruder.come_forward()
-    deadline = time.monotonic() + 5.0
+    deadline = time.monotonic() + standin_kit.WAIT_LIMIT_S
     while True:
         width, height = intruder.paint(30 + 256 * 120 + 65536 * 210)
         picture = window.grab()
@@ -326,6 +322,11 @@ def test_a_picture_shows_the_client_area_of_its_moment(standin, window):
 
 
 def test_a_window_that_is_gone_is_named(standin, window):
+    def watch():
+        deadline = time.monotonic() + standin_kit.WAIT_LIMIT_S
+        while time.monotonic() < deadline:  # it goes a moment after its program
+            window.grab()
+
     standin.stop()
     with pytest.raises(GameNotFound, match="DARK SOULS III"):
-        window.grab()
+        watch()

@@ -100,7 +100,7 @@ def _watched(program: subprocess.Popen[bytes], limit_s: float) -> Ended:
     code = program.poll()
     if code is None:
         program.kill()
-        program.wait(10.0)
+        program.wait(60.0)
     deadline = time.monotonic() + LEFT_BEHIND_S
     while _hear(stream, said, POLL_S) and time.monotonic() < deadline:
         pass

@@ -28,6 +28,8 @@ SYMBOL = "souls_control"
 TICKS_PER_S = 60
 MAX_SPEED = 1000.0
 BEAT_EVERY_S = 0.1
+LAPSE_S = 0.7
+"""Without a beat for this long, the library returns the game to speed 1."""
 CLAIM_LIMIT_S = 2.0
 """Longer than a controller that was killed keeps the clock, and so long that two who wait for it both can be told."""
 LOAD_LIMIT_S = 5.0
@@ -39,9 +41,10 @@ FUNCTIONS = ("QueryPerformanceCounter", "GetTickCount", "GetTickCount64", "timeG
 LET_GO, RUN, RUN_SHIFT = 1, 2, 8
 BLOCK_SIZE = 256
 _HEADER = struct.Struct("<8sIIqIII")
-_CLAIM_AT, _BEAT_AT, _COMMAND_AT, _STATUS_AT = 64, 72, 80, 128
+_LIMIT_AT, _CLAIM_AT, _BEAT_AT, _COMMAND_AT, _STATUS_AT = 32, 64, 72, 80, 128
 _STATUS = struct.Struct("<QQdqqqQQQ6Q")
 _WORD = struct.Struct("<Q")
+_HALF = struct.Struct("<I")
 _MIXED = struct.Struct("<5Q")
 _UNCHECKED = struct.Struct("<QQdqQ")
 _MASK = (1 << 64) - 1
@@ -92,7 +95,7 @@ class Clock:
     speed 1 by itself and counts a lapse.
     """
 
-    def __init__(self, memory: ProcessMemory, *, limit_s: float = 1.0) -> None:
+    def __init__(self, memory: ProcessMemory, *, limit_s: float = 3.0) -> None:
         address = find_block(memory)
         if address is None:
             raise SpeedControlError(
@@ -100,9 +103,8 @@ class Clock:
                 "inject it, or put it into the game's folder as dinput8.dll and start the game again"
             )
         self._process, self._address, self._limit_s = memory.process, address, limit_s
-        header = self._checked_header(memory)
-        self.frequency = header.frequency
-        self._beat_limit_s = header.limit_ms / 1000
+        self.frequency = self._checked_header(memory).frequency
+        self._lapse_s = LAPSE_S
         self._read_status = self._process.prepare(((address + _STATUS_AT, _STATUS.size),))
         self._read_owner = self._process.prepare(((address + _STATUS_AT, _WORD.size),))
         self._token = secrets.randbits(63) | 1
@@ -247,20 +249,22 @@ class Clock:
     def _lapsed(self) -> SpeedControlError:
         return SpeedControlError(
             f"the clock of the game (pid {self._process.pid}) ran on by itself, as nothing was heard of this program "
-            f"for {self._beat_limit_s:g} s; pause() it again"
+            f"for {self._lapse_s:g} s; pause() it again"
         )
 
     def _claim(self) -> None:
         """Become the owner. The library decides: of several who ask at a time one gets the clock."""
         begin, first = time.monotonic(), self._status()
-        status = first
+        status, late = first, False
         while status.owner != self._token:
-            if time.monotonic() - begin > CLAIM_LIMIT_S:
+            if late:
                 raise self._refused(first, status)
+            late = time.monotonic() - begin > CLAIM_LIMIT_S  # and looked at once more: we may have been held up
             if self._word(_CLAIM_AT) == 0:
                 self._process.write(self._address + _CLAIM_AT, _WORD.pack(self._token))
             time.sleep(SLEEP_S)
             status = self._status()
+        self._process.write(self._address + _LIMIT_AT, _HALF.pack(round(1000 * self._lapse_s)))
         self._base, self._ticks = status.advanced, 0
         (pending,) = _WORD.unpack_from(self._process.read_many(((self._address + _COMMAND_AT + 8, 8),)))
         self._sequence = max(status.acknowledged, pending)

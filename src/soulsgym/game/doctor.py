@@ -381,12 +381,14 @@ def _held(keyboard: Keyboard, action: str, shows: Callable[[], bool], time: Time
     deadline = time.now() + MOVE_S
     keyboard.hold([action])
     try:
-        while time.now() < deadline:
+        while True:
+            late = time.now() >= deadline  # and looked at once more: we may have been held up
             with contextlib.suppress(ReadFailed):
                 if shows():
                     return True
+            if late:
+                return False
             time.sleep(WATCH_S)
-        return False
     finally:
         keyboard.hold([])
 
@@ -395,15 +397,13 @@ def check_speed(title: Any, clock: Clock, how: str, time: TimeSource) -> Finding
     """Does the game's time stand still, and run twice as fast, when told to?"""
     try:
         clock.pause()
-        time.sleep(WATCH_S)
-        still = title.time
-        time.sleep(STILL_S)
-        if title.time != still:
-            return Finding("speed", False, f"the game's time went on for {title.time - still} ms at speed 0", HOOKS)
+        # Each is measured once more before it counts: the machine may have been busy for a moment.
+        if _rate(title, time, STILL_S) and (still := _rate(title, time, STILL_S)):
+            return Finding("speed", False, f"at speed 0 the game's time went on, {still:.2f} times as fast", HOOKS)
         clock.set_speed(SPEED)
-        before, began = title.time, time.now()
-        time.sleep(RUN_S)
-        rate = (title.time - before) / 1000 / (time.now() - began)
+        rate = _rate(title, time, RUN_S)
+        if abs(rate / SPEED - 1) > TOLERANCE:
+            rate = _rate(title, time, RUN_S)
     finally:
         clock.set_speed(1.0)
     if abs(rate / SPEED - 1) > TOLERANCE:
@@ -412,6 +412,13 @@ def check_speed(title: Any, clock: Clock, how: str, time: TimeSource) -> Finding
             "speed", False, text, "close its menus, and lower its graphics until it keeps 60 frames a second"
         )
     return Finding("speed", True, f"the library {how}; at speed 0 the game stood, at {SPEED:g} it ran {rate:.2f} times")
+
+
+def _rate(title: Any, time: TimeSource, seconds: float) -> float:
+    """How many seconds of the game pass in a real one now."""
+    before, began = title.time, time.now()
+    time.sleep(seconds)
+    return float(title.time - before) / 1000 / (time.now() - began)
 
 
 HOOKS = "another tool may hold the game's clock: close it, and start the game again"

@@ -274,9 +274,8 @@ def test_window_keeps_its_pace(moveset, monkeypatch):
 
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     renderer = FightRenderer(moveset, SIZE, fps=10.0)
-    renderer.show(fight_of(moveset, step=0))
     start = time.perf_counter()
-    for step in range(1, 4):
+    for step in range(4):
         renderer.show(fight_of(moveset, step=step))
     assert time.perf_counter() - start >= 0.25
     renderer.close()

@@ -119,7 +119,7 @@ def launched(tmp_path, games, monkeypatch, code):
 
 
 def test_a_game_is_started_in_its_own_place(tmp_path, games, monkeypatch):
-    launcher, file = launched(tmp_path, games, monkeypatch, "time.sleep(20)")
+    launcher, file = launched(tmp_path, games, monkeypatch, "time.sleep(120)")
     attached = []
     monkeypatch.setattr(module, "attach", lambda name, pid: attached.append((name, pid)) or SimpleNamespace(pid=pid))
     told = []
@@ -133,7 +133,7 @@ def test_a_game_is_started_in_its_own_place(tmp_path, games, monkeypatch):
 
 
 def test_a_game_that_is_not_ready_yet_is_tried_again(tmp_path, games, monkeypatch):
-    launcher, file = launched(tmp_path, games, monkeypatch, "time.sleep(20)")
+    launcher, file = launched(tmp_path, games, monkeypatch, "time.sleep(120)")
     tries = []
 
     def attach_later(name, pid):
@@ -172,7 +172,7 @@ def test_what_is_left_of_a_hanging_game_is_ended(monkeypatch):
     game = game_of([])
     game.found = found(process.pid)
     module._end(game)
-    assert process.wait(5) != 0
+    assert process.wait(60) != 0
 
 
 def test_another_program_with_the_same_pid_is_left_alone(games):
@@ -183,4 +183,4 @@ def test_another_program_with_the_same_pid_is_left_alone(games):
     time.sleep(0.1)
     assert process.poll() is None
     process.kill()
-    process.wait(5)
+    process.wait(60)

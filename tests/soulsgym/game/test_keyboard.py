@@ -307,7 +307,7 @@ def test_threads_do_not_mix_their_keys(client, linux_keys):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     seen = client.keys()
     assert sorted(seen) == sorted(["w+", "w-", "a+", "a-"] * 20)
     assert all(seen[at][0] == seen[at + 1][0] for at in range(0, 80, 2))

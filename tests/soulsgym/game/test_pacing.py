@@ -278,6 +278,19 @@ def test_a_game_that_does_not_is_run_and_stopped(game, habit, reason, caplog):
     assert game.world.speed == 0.0
 
 
+def test_a_fault_that_does_not_show_again_is_none_of_the_game(game):
+    pause, tries = game.clock.pause, []
+
+    def begin():
+        tries.append("begun")
+        game.world.habits.double_ticks = len(tries) == 1
+        pause()
+
+    game.clock.pause = begin
+    assert choose(game).stepping == "ticks"
+    assert len(tries) == 2
+
+
 def test_the_user_may_insist(game):
     game.world.habits.double_ticks = True
     assert choose(game, stepping="ticks").stepping == "ticks"

@@ -164,7 +164,7 @@ def test_a_process_that_ended_is_gone_even_before_its_parent_looks():
         read = process.prepare([(child.address, 4)])
         read()
         os.kill(child.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while process.is_running() and time.monotonic() < deadline:
             time.sleep(0.01)
         assert not process.is_running()
@@ -328,6 +328,7 @@ class FakeWindows:
         self.memory = {}
         self.asked = []
         self.running = True
+        self.ending = False
         self.open_error = self.read_error = self.module_error = 0
         self.handles = set()
         self.refused = set()
@@ -358,7 +359,8 @@ class FakeWindows:
         self.memory.update({address + n: byte for n, byte in enumerate(data)})
         return 0
 
-    def is_running(self, handle):
+    def is_running(self, handle, wait_ms=0):
+        self.running = self.running and not (self.ending and wait_ms)
         return self.running
 
     def path(self, handle):
@@ -460,6 +462,17 @@ def test_a_game_that_runs_as_administrator_says_what_to_do(windows):
     windows.open_error = ACCESS_DENIED
     with pytest.raises(GameAccessDenied, match="as administrator"):
         WindowsProcess(4, windows)
+
+
+def test_a_game_that_is_about_to_end_is_gone_not_closed_to_us(windows):
+    process = WindowsProcess(4, windows)
+    windows.read_error = windows.module_error = ACCESS_DENIED
+    windows.ending = True
+    with pytest.raises(GameGone, match="has ended"):
+        process.read_many([(0x1000, 1)])
+    windows.running = True
+    with pytest.raises(GameGone, match="has ended"):
+        process.modules()
 
 
 def test_one_place_that_windows_refuses_does_not_mean_that_all_are(windows):

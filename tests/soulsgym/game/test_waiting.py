@@ -66,12 +66,17 @@ def test_a_game_with_a_pulse_is_waited_for(source):
     assert not waits(source, 8.0, pulse=lambda: next(beats)).comes_true(lambda: False)
 
 
-def test_real_time_is_slept_precisely():
+def test_real_time_passes_while_one_sleeps():
     source = RealTime()
-    late = []
-    for _ in range(20):
-        moment = time.perf_counter() + 0.002
-        sleep_until(source, moment)
-        late.append(time.perf_counter() - moment)
-    assert min(late) >= 0.0
-    assert sorted(late)[10] < 0.001
+    moment = time.perf_counter() + 0.002
+    sleep_until(source, moment)
+    assert time.perf_counter() >= moment
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.0001, 0.00019])
+def test_a_moment_is_met_although_the_system_wakes_up_late(source, monkeypatch, late_s):
+    prompt = source.sleep
+    monkeypatch.setattr(source, "sleep", lambda seconds: prompt(seconds + late_s))
+    moment = source.now() + 0.002
+    sleep_until(source, moment)
+    assert moment <= source.at < moment + 5e-6

@@ -29,7 +29,7 @@ def x_server(*options: str, size: str = "1024x768x24") -> Iterator[str]:
         yield f":{number}"
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(60)
 
 
 class Client:
@@ -87,7 +87,7 @@ class Client:
         self.display.close()
 
 
-def wait_until(condition, limit_s: float = 5.0) -> None:
+def wait_until(condition, limit_s: float = 60.0) -> None:
     """Wait for a condition; fail when it does not come."""
     deadline = time.monotonic() + limit_s
     while not condition():

@@ -65,8 +65,8 @@ class Api(Protocol):
     def write(self, handle: Handle, address: int, data: bytes) -> int:
         """Put bytes there; the error."""
 
-    def is_running(self, handle: Handle) -> bool:
-        """Has the process not ended?"""
+    def is_running(self, handle: Handle, wait_ms: int = 0) -> bool:
+        """Has the process not ended, also after waiting for it?"""
 
     def path(self, handle: Handle) -> str:
         """Of its executable; empty if it is not told."""
@@ -131,9 +131,9 @@ class Kernel32:
         """Put bytes there; the error."""
         return self._error(self._write(handle, address, data, len(data), None))
 
-    def is_running(self, handle: Handle) -> bool:
-        """Has the process not ended?"""
-        return bool(self._wait(handle, 0) == _STILL_RUNNING)
+    def is_running(self, handle: Handle, wait_ms: int = 0) -> bool:
+        """Has the process not ended, also after waiting for it?"""
+        return bool(self._wait(handle, wait_ms) == _STILL_RUNNING)
 
     def path(self, handle: Handle) -> str:
         """Of its executable; empty if it is not told."""

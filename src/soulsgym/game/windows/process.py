@@ -23,6 +23,8 @@ RIGHTS = VM_READ | VM_WRITE | VM_OPERATION | QUERY_LIMITED | SYNCHRONIZE
 LARGEST_GAP = 256
 """Bytes between two spans up to which reading them too is cheaper than a second call."""
 LARGEST_MERGED = 4096
+ENDING_MS = 1000
+"""A program that ends may refuse everything for a moment before it counts as ended."""
 RIGHTS_ADVICE = "run this program as administrator, or start the game (and Steam) without administrator rights"
 
 
@@ -126,9 +128,11 @@ class WindowsProcess:
 
     def _failure(self, address: int, error: int, what: str) -> GameError:
         if not self.is_running():
-            return GameGone(f"the game (pid {self.pid}) has ended: start it again")
+            return self._gone()
         # Single places may be refused with the same error as the whole process.
         if error == ACCESS_DENIED and not self._can_be_read():
+            if not self.is_running(ENDING_MS):
+                return self._gone()
             return GameAccessDenied(f"the memory of pid {self.pid} may not be read: {RIGHTS_ADVICE}")
         return ReadFailed(address, f"{what} (Windows error {error})")
 
@@ -141,8 +145,8 @@ class WindowsProcess:
     def modules(self) -> dict[str, int]:
         """Base addresses by file name in lower case."""
         modules, error = self._api.modules(self.pid)
-        if error and not self.is_running():
-            raise GameGone(f"the game (pid {self.pid}) has ended: start it again")
+        if error and not self.is_running(ENDING_MS):
+            raise self._gone()
         if error:
             raise GameAccessDenied(f"the modules of pid {self.pid} may not be seen: {RIGHTS_ADVICE}")
         bases: dict[str, int] = {}
@@ -150,9 +154,12 @@ class WindowsProcess:
             bases.setdefault(name.lower(), base)
         return bases
 
-    def is_running(self) -> bool:
-        """Has it not ended?"""
-        return bool(self._handle) and self._api.is_running(self._handle)
+    def is_running(self, wait_ms: int = 0) -> bool:
+        """Has it not ended, also after waiting for it?"""
+        return bool(self._handle) and self._api.is_running(self._handle, wait_ms)
+
+    def _gone(self) -> GameGone:
+        return GameGone(f"the game (pid {self.pid}) has ended: start it again")
 
     def close(self) -> None:
         """Give the handle back."""

@@ -88,7 +88,7 @@ class Probe:
         for name, value in values.items():
             self.memory.write_i64(self._block + 8 * Seen._fields.index(name), value)
 
-    def wait(self, happens: Callable[[Seen], object], limit_s: float = 5.0) -> Seen:
+    def wait(self, happens: Callable[[Seen], object], limit_s: float = 60.0) -> Seen:
         """Wait until something is so."""
         deadline = time.monotonic() + limit_s
         while not happens(seen := self.look()):
@@ -108,7 +108,7 @@ class Probe:
         for clock in self.clocks:
             clock.close()
         self.process.kill()
-        self.process.wait(10.0)
+        self.process.wait(60.0)
 
 
 @pytest.fixture(scope="session")
