@@ -18,8 +18,8 @@ from soulsai.telemetry.beside import end_beside, start_beside, step_back
 from soulsgym.errors import SoulsError
 
 MODULE = "soulsai.dashboard.child"
-START_S = 15.0
-"""How long it may take until it answers; the training does not wait for it."""
+START_S = 60.0
+"""How long it may take until it answers, beside a training that comes first; that does not wait for it."""
 END_S = 4.0
 LONGEST_LINE = 2000
 

@@ -13,7 +13,7 @@ from soulsai.cli.main import app
 from soulsai.errors import RunError
 from soulsai.runs.run import Run
 
-LIMIT_S = 60.0
+LIMIT_S = 240.0
 ENDLESS = ["smoke", "--accept-all", "--plain", "--set", "run.steps=1000000000", "--set", "run.threads=1",
            "--set", "fight.number=4", "--set", "ppo.minibatch=64",
            "--set", "run.evaluate_every_steps=0", "--set", "network.hidden=[8]",
@@ -32,11 +32,11 @@ def going(tmp_path, monkeypatch):
     with (tmp_path / "said.txt").open("w") as said:
         process = subprocess.Popen([*souls_train, *ENDLESS, "--run", "runs/mine"], stdout=said, stderr=said)
         deadline_s = time.monotonic() + LIMIT_S
-        while not (tmp_path / "runs/mine/metrics.jsonl").exists():
-            assert process.poll() is None, (tmp_path / "said.txt").read_text()
-            assert time.monotonic() < deadline_s
-            time.sleep(0.05)
         try:
+            while not (tmp_path / "runs/mine/metrics.jsonl").exists():
+                assert process.poll() is None, (tmp_path / "said.txt").read_text()
+                assert time.monotonic() < deadline_s, (tmp_path / "said.txt").read_text()
+                time.sleep(0.05)
             yield process
         finally:
             process.kill()

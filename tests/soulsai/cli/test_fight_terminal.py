@@ -15,7 +15,7 @@ from soulsai.evaluation.thoughts import write_told
 from soulsai.evaluation.witness import Witness
 
 fcntl, pty, termios = (pytest.importorskip(name) for name in ("fcntl", "pty", "termios"))
-LIMIT_S = 60.0
+LIMIT_S = 180.0
 
 
 @pytest.fixture(scope="module")

@@ -109,21 +109,27 @@ def test_a_certificate_that_is_not_there(tmp_path):
 
 
 @pytest.mark.parametrize("by", ["argument", "environment"])
-def test_patience_ends_with_a_sentence(closed_port, by):
+def test_patience_ends_with_a_sentence(closed_port, by, monkeypatch):
+    monkeypatch.setattr(verb, "TRY_S", 600.0)
     url = f"redis://alice:hush@127.0.0.1:{closed_port}/mine"
     began_s = time.monotonic()
     result = join("--patience", 0.002, SOULS_URL=url) if by == "environment" else join(url, "--patience", 0.002)
-    assert time.monotonic() - began_s < 5.0
+    assert time.monotonic() - began_s < 60.0
     assert isinstance(result.exception, TransportError)
     assert f"127.0.0.1:{closed_port} was tried" in str(result.exception)
     assert "hush" not in str(result.exception) + result.output
 
 
-def test_the_user_need_not_wait_for_ever(closed_port):
-    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+def test_the_user_need_not_wait_for_ever(closed_port, monkeypatch):
+    def say(text):
+        said(text)
+        if text.endswith("(waiting for it)"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    said = verb._say
+    monkeypatch.setattr(verb, "_say", say)
+    monkeypatch.setattr(verb, "TRY_S", 0.2)
     result = join(f"redis://alice:hush@127.0.0.1:{closed_port}/mine")
-    timer.join()
     assert result.exit_code == 130
     assert "(waiting for it)" in result.output
 
@@ -203,7 +209,7 @@ class Link:
         self.told, self.rows, self.free = [], 0, threading.Event()
 
     def send(self, parcel):
-        self.free.wait(10.0)
+        self.free.wait(60.0)
         self.rows += parcel.rows
         return True
 
@@ -244,18 +250,23 @@ def test_the_board_goes_on_counting_with_a_new_life():
 
 def test_a_worker_that_waits_has_not_hung(monkeypatch):
     monkeypatch.setattr("soulsai.cli.playing.TOUCH_S", 0.01)
-    touched = threading.Event()
+    touches, touched = [], threading.Event()
+
+    def touch():
+        touches.append(1)
+        touched.set()
+
     link = Link()
-    watched = WatchedLink(link, Board(1), 0, touched.set)
+    watched = WatchedLink(link, Board(1), 0, touch)
     assert not touched.wait(0.1)
     thread = threading.Thread(target=watched.send, args=(Parcel("w", 1, 1, b""),))
     thread.start()
-    assert touched.wait(5.0)
+    assert touched.wait(60.0)
     link.free.set()
     thread.join()
-    time.sleep(0.05)
-    touched.clear()
-    assert not touched.wait(0.1)
+    before = len(touches)
+    time.sleep(0.2)
+    assert len(touches) <= before + 1  # one may have been on its way
     watched.close(0.0)
 
 

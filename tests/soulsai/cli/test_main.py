@@ -12,6 +12,8 @@ import typer
 from soulsai.cli import main as cli
 from soulsgym.errors import SoulsError
 
+LIMIT_S = 180.0
+
 
 class GameMissing(SoulsError):
     exit_code = 7
@@ -27,7 +29,7 @@ def run_app_with(verb, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def souls(*arguments: str) -> subprocess.CompletedProcess[str]:
     code = "from soulsai.cli.main import main; main()"
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=LIMIT_S)
 
 
 def test_version_is_the_installed_one():
@@ -80,12 +82,12 @@ def test_help_loads_no_heavy_library():
         "loaded = {'gymnasium', 'numba', 'numpy', 'pygame', 'torch'} & set(sys.modules)\n"
         "assert not loaded, loaded\n"
     )
-    result = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, timeout=LIMIT_S)
     assert result.returncode == 0, result.stderr
 
 
 def test_missing_command_line_extra_says_what_to_install():
     code = "import sys; sys.modules['typer'] = None; import soulsai.cli.main"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT_S)
     assert result.returncode == 1
     assert result.stderr == "souls: the command line is not installed; run: pip install 'soulsgym[cli]'\n"

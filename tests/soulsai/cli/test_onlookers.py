@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from soulsai.cli.main import app
 from soulsai.errors import ConfigError
 
-LIMIT_S = 90.0
+LIMIT_S = 240.0
 QUICK = ["smoke", "--accept-all", "--plain", "--set", "run.threads=1", "--set", "fight.number=4", "--set",
          "ppo.minibatch=64", "--set", "network.hidden=[8]", "--set", "run.evaluate_every_steps=0", "--set",
          "run.final_fights=0", "--set", "run.log_every_s=0.1"]  # fmt: skip
@@ -41,17 +41,23 @@ class Souls:
     def said(self, pattern):
         """What it says that looks so, as soon as it does."""
         deadline_s = time.monotonic() + LIMIT_S
-        while time.monotonic() < deadline_s:
+        while True:
+            is_over = not self._reader.is_alive() or time.monotonic() > deadline_s  # before the last look
             for line in tuple(self.lines):
                 if found := re.search(pattern, line):
                     return found
-            assert self.process.poll() is None, "".join(self.lines)
+            assert not is_over, f"never said {pattern}:\n{''.join(self.lines)}"
             time.sleep(0.05)
-        raise AssertionError(f"never said {pattern}:\n{''.join(self.lines)}")
+
+    def page(self):
+        """The process of its page."""
+        children = psutil.Process(self.process.pid).children()
+        (page,) = [child for child in children if "soulsai.dashboard.child" in child.cmdline()]
+        return page
 
     def end(self):
         code = self.process.wait(LIMIT_S)
-        self._reader.join(10.0)
+        self._reader.join(LIMIT_S)
         return code
 
 
@@ -70,7 +76,7 @@ def souls():
 
 
 def get(url):
-    with urllib.request.urlopen(url, timeout=10.0) as answer:
+    with urllib.request.urlopen(url, timeout=LIMIT_S) as answer:
         return json.loads(answer.read())
 
 
@@ -81,10 +87,7 @@ def test_the_page_of_a_training_and_a_training_whose_page_is_killed(souls, tmp_p
     training.said(r"steps \(")
     (shown,) = get(f"{url}api/runs")["runs"]
     assert (shown["id"], shown["state"], shown["live"]) == ("run", "running", True)
-    (page,) = [
-        child for child in psutil.Process(training.process.pid).children() if "child" in " ".join(child.cmdline())
-    ]
-    page.kill()
+    training.page().kill()
     training.said(r"the page is gone \(its process was ended\); training goes on; open it again with: souls dashboard")
     rows = len((tmp_path / "run/metrics.jsonl").read_text().splitlines())
     deadline_s = time.monotonic() + LIMIT_S
@@ -99,11 +102,9 @@ def test_the_page_of_a_training_and_a_training_whose_page_is_killed(souls, tmp_p
 def test_a_page_does_not_outlive_a_killed_training(souls, tmp_path):
     training = souls("train", *QUICK, "--dashboard", "--set", "run.steps=100000000", "--run", tmp_path / "run")
     training.said("the page of this run")
-    (page,) = [
-        child for child in psutil.Process(training.process.pid).children() if "child" in " ".join(child.cmdline())
-    ]
+    page = training.page()
     os.kill(training.process.pid, signal.SIGKILL)
-    page.wait(20.0)
+    page.wait(LIMIT_S)
 
 
 class Hook(BaseHTTPRequestHandler):
@@ -114,7 +115,7 @@ class Hook(BaseHTTPRequestHandler):
     def do_POST(self):
         self.server.told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
         if self.hangs:
-            self.server.over.wait(60.0)
+            self.server.over.wait(LIMIT_S)
         self.send_response(204)
         self.end_headers()
 
@@ -138,7 +139,7 @@ def test_a_webhook_is_told_of_the_end_and_is_kept_nowhere(souls, hook, tmp_path)
     url = f"http://127.0.0.1:{hook.server_address[1]}/services/secret"
     training = souls("train", *QUICK, "--notify", url, "--set", "run.steps=3000", "--run", tmp_path / "run")
     assert training.end() == 0, "".join(training.lines)
-    deadline_s = time.monotonic() + 20.0
+    deadline_s = time.monotonic() + LIMIT_S
     while not hook.told and time.monotonic() < deadline_s:
         time.sleep(0.05)
     assert [told["event"] for told in hook.told] == ["finished"]
@@ -155,7 +156,7 @@ def test_a_webhook_that_hangs_holds_nobody_up(souls, hook, tmp_path):
     training.said(r"3,\d\d\d steps \(100%\)|report:")
     ended_s = time.monotonic()
     assert training.end() == 0
-    assert time.monotonic() - ended_s < 15.0
+    assert time.monotonic() - ended_s < 45.0  # the tries to tell it take more than a minute
 
 
 def test_what_cannot_be_is_refused_before_anything_is_made(tmp_path):

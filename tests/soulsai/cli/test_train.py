@@ -18,6 +18,7 @@ from soulsai.config import config_from_toml
 from soulsai.errors import ConfigError, RunError
 from soulsai.runs.run import Run
 
+LIMIT_S = 240.0
 TINY = ["run.steps=600", "run.evaluate_every_steps=0", "run.final_fights=2", "fight.number=4", "ppo.minibatch=32",
         "network.hidden=[8]", "run.threads=1"]  # fmt: skip
 
@@ -151,22 +152,23 @@ def test_the_first_interrupt_asks_and_the_second_ends():
 
 @pytest.mark.slow
 @pytest.mark.faults
-def test_interrupt_saves_and_says_how_to_go_on(tmp_path):
+def test_interrupt_saves_and_says_how_to_go_on(tmp_path, request):
     folder = tmp_path / "mine"
-    endless = ["run.steps=100000000", *TINY[1:]]
+    endless = ["run.steps=100000000", "run.checkpoint_every_s=1000", *TINY[1:]]
     process = subprocess.Popen(
         [sys.executable, "-c", "from soulsai.cli.main import main; main()", "train", "smoke", "--accept-all", "--plain",
          "--run", str(folder), *sets(*endless)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
     )  # fmt: skip
-    deadline = time.monotonic() + 90
+    request.addfinalizer(process.kill)
+    deadline_s = time.monotonic() + LIMIT_S
     metrics = folder / "metrics.jsonl"
     while not (metrics.exists() and metrics.stat().st_size):
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline, "no row of metrics within 90 s"
+        assert time.monotonic() < deadline_s, f"no row of metrics within {LIMIT_S:.0f} s"
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130, errors
     assert "Traceback" not in output + errors
     assert f"stopped and saved; go on with: souls train --resume --run {folder}" in output

@@ -11,6 +11,7 @@ import pytest
 
 CONFIG = 'world = "fight"\nalgorithm = "ppo"\n\n[run]\nseed = 0\nsteps = 1000\n\n[fight]\nengine = "sim"\n'
 BEGAN_S = 1_790_000_000
+LIMIT_S = 60.0
 
 
 def row_of(number, **values):
@@ -101,7 +102,7 @@ class Served:
 
         self.thread = threading.Thread(target=work, daemon=True)
         self.thread.start()
-        deadline_s = time.monotonic() + 10.0
+        deadline_s = time.monotonic() + LIMIT_S
         while not self._urls and self.thread.is_alive():
             assert time.monotonic() < deadline_s, "the server does not start"
             time.sleep(0.01)
@@ -112,7 +113,7 @@ class Served:
 
     def get(self, path, **headers):
         request = urllib.request.Request(self.url + path, headers=headers)
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=LIMIT_S) as answer:
             return answer.read()
 
     def json(self, path):
@@ -121,7 +122,7 @@ class Served:
     def end(self):
         for end in self._ends:
             end()
-        self.thread.join(10.0)
+        self.thread.join(LIMIT_S)
         assert not self.thread.is_alive(), "the server does not end"
 
 

