@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import math
 import os
 import re
 import secrets
@@ -32,7 +33,7 @@ from soulsai.transport.redis.server import OwnServer
 RUN = "faults"
 MARK = "SOULS_FAULTS_MARK"
 """In the environment of every process that is started here, and of all that those start."""
-LIMIT_S = 240.0
+LIMIT_S = 600.0
 """For anything that takes a few seconds on a machine that has nothing else to do."""
 MORE_STEPS = 4000
 """That the last learner makes at least, to end the run by itself."""
@@ -42,10 +43,14 @@ MEMORY_S = 1.0
 BACK_S = 2.0
 """After so long a worker that was killed is started again."""
 POLITE = 4
-ORPHAN_S = 15.0
+ORPHAN_S = 60.0
 """A process whose parent was killed must be gone by then, even if it had only just been started."""
 SILENT_S = 4.0
+ON_ITS_WAY_S = 1.0
+"""How long a heartbeat may come after its worker was killed."""
 BUSY = ("playing", "waiting")
+GOING_ON = re.compile(r"going on from step ([\d,]+)")
+"""What a learner says that was started again."""
 SETTINGS = (
     "run.threads=1",
     "run.device=cpu",
@@ -70,6 +75,8 @@ class Seen:
     """When, whose, and how many megabytes."""
     states: dict[str, list[tuple[float, str, str]]] = field(default_factory=dict)
     """Of the frozen worker and the one cut off: when, which life, which state."""
+    apart: dict[str, tuple[str, float, float]] = field(default_factory=dict)
+    """Of the same two: which life was frozen or cut off, from when, until when."""
     resumed: list[tuple[int, int, int]] = field(default_factory=list)
     """At every start of the learner: the newest checkpoint, the step it went on from, the last step before."""
     kills: Counter[str] = field(default_factory=Counter)
@@ -154,12 +161,13 @@ class Fleet:
         os.environ[MARK] = self.mark  # for Redis, which is started by this process
         self.redis = OwnServer.start(folder / "redis", memory_mb=256, run=RUN)
         self.proxy = Proxy(self.redis.address.port)
-        self.admin = connect(self.redis.address, client="faults")
+        self.admin = connect(self.redis.address, limit_s=LIMIT_S, client="faults")
         passwords = {name: invite(self.admin, self.keys, name) for name in sorted(set(NAMES.values()))}
         self._urls = {who: self._url(who, passwords[NAMES[who]]) for who in WORKERS}
         self._workers: dict[str, subprocess.Popen[bytes]] = {}
         self._doomed: dict[psutil.Process, float] = {}
         """Processes whose parent was killed, and until when they have to be gone."""
+        self._killed_s = -math.inf
         self._frozen: psutil.Process | None = None
         self._starts = 0
         self._redis_is_up = True
@@ -194,7 +202,7 @@ class Fleet:
         """Wait until everyone plays."""
         for who in WORKERS:
             self._join(who)
-        self._wait("everyone to play", lambda: len(self._busy()) == len(WORKERS))
+        self._wait("everyone to play", self._all_play)
         self._wait("a checkpoint", lambda: bool(self._checkpoints()))
 
     def suffer(self, plan: list[Event]) -> None:
@@ -209,19 +217,21 @@ class Fleet:
                 self._cause(heapq.heappop(self._queue))
             self._watch()
             time.sleep(TICK_S)
-        self._wait("everyone to play again", lambda: len(self._busy()) == len(WORKERS))
+        self._wait("the learner to go on", lambda: bool(GOING_ON.search(self._learner_said())))
+        self._wait("everyone to play again", self._all_play)
+        self._sample()
 
     def finish(self) -> None:
         """Stop the learner as its operator does, and let another life of it end the run."""
         stopped = self.processes.run("stop", "--run", self.run)
         if stopped.returncode or ending(self._learner):
-            self.fail(f"the learner did not stop: {stopped.stderr} {self.processes.said(f'learner-{self._starts}')}")
+            self.fail(f"the learner did not stop: {stopped.stderr} {self._learner_said()}")
         self._check_books()
         step = Run.open(self.run).status().step
         steps = max(step + MORE_STEPS, self.scale.steps)
-        self._note_start(self._serve("--resume", "--set", f"run.steps={steps}"))
+        self._go_on("--set", f"run.steps={steps}")
         if how := ending(self._learner):
-            self.fail(f"the last learner {how}: {self.processes.said(f'learner-{self._starts}')}")
+            self.fail(f"the last learner {how}: {self._learner_said()}")
         self._note_resumed()
         for who, process in self._workers.items():
             if how := ending(process):
@@ -245,7 +255,7 @@ class Fleet:
     def left_over(self) -> list[str]:
         """Processes that should have ended by themselves; Redis is stopped first."""
         self.redis.stop()
-        deadline_s = time.monotonic() + 10.0
+        deadline_s = time.monotonic() + ORPHAN_S
         while (left := self.processes.alive()) and time.monotonic() < deadline_s:
             time.sleep(0.1)
         return [" ".join(process.cmdline()) for process in left]
@@ -260,15 +270,18 @@ class Fleet:
         sys.stdout.write(f"{event}\n")
         sys.stdout.flush()
         if event.what in ("freeze", "refuse"):
-            self._wait_for(event.who)
+            self._note_apart(event.who)
+        elif event.what in ("thaw", "let through"):
+            self._note_silence(event.who)
         if event.what == "kill a worker":
+            self._note_return(event.who)
             self._kill_worker(event.who, event.how)
         elif event.what == "start a worker":
             self._join(event.who)
         elif event.what == "kill the learner":
             self._kill_learner()
         elif event.what == "start the learner":
-            self._note_start(self._serve("--resume"))
+            self._go_on()
         elif event.what == "kill Redis":
             self._redis_is_up = False
             os.kill(self.redis.pid, signal.SIGKILL)
@@ -281,10 +294,32 @@ class Fleet:
         else:
             self.proxy.set({"refuse": "refuse", "hold back": "hold", "let through": "open"}[event.what])
 
-    def _wait_for(self, who: str) -> None:
-        """Until one plays who was killed before. The clock of the plan stands still: a busy machine is no fault."""
+    def _note_apart(self, who: str) -> None:
+        """Which life is frozen or cut off now: one that plays, though it may have been killed before."""
+        playing: list[WorkerRow] = []
+        self._stand_still(
+            f"{who} to play", lambda: playing.extend(row for row in self._busy() if row.name == NAMES[who]) or playing
+        )
+        self.seen.apart[NAMES[who]] = playing[0].id, self._now_s, math.inf
+
+    def _note_silence(self, who: str) -> None:
+        """It is noticed that one is frozen or cut off, before it may go on."""
+        life, from_s, _ = self.seen.apart[NAMES[who]]
+        self._stand_still(f"{who} to fall silent", lambda: self._state_of(life) == "silent")
+        self.seen.apart[NAMES[who]] = life, from_s, self._now_s
+
+    def _note_return(self, who: str) -> None:
+        """One that was frozen or cut off plays on before it is killed."""
+        life, _, until_s = self.seen.apart.get(NAMES[who], ("", 0.0, math.inf))
+        states = self.seen.states.get(NAMES[who], ())
+        is_back = any(at_s > until_s and found == life and state in BUSY for at_s, found, state in states)
+        if until_s < math.inf and not is_back:
+            self._stand_still(f"{who} to come back", lambda: self._state_of(life) in BUSY)
+
+    def _stand_still(self, what: str, done: Any) -> None:
+        """Wait while the clock of the plan does not go on: a busy machine is no fault."""
         began_s = time.monotonic()
-        self._wait(f"{who} to play", lambda: any(row.name == NAMES[who] for row in self._busy()), watch=False)
+        self._wait(what, done, watch=False)
         self._began_s += time.monotonic() - began_s
         self._note_states()
 
@@ -294,12 +329,14 @@ class Fleet:
         self.seen.kills[f"worker ({how})"] += 1
         if how == "child" and player is not None:
             player.kill()
+            self._killed_s = time.monotonic()
             return
         process.kill()
         if how == "tree" and player is not None:
             with suppress(psutil.Error):
                 player.kill()
         process.wait(LIMIT_S)
+        self._killed_s = time.monotonic()
         if player is not None:
             self._doomed[player] = self._now_s + ORPHAN_S
         heapq.heappush(self._queue, Event(self._now_s + BACK_S, "start a worker", who))
@@ -318,18 +355,19 @@ class Fleet:
         self._learner.wait(LIMIT_S)
         self.seen.kills["learner"] += 1
 
-    def _note_start(self, learner: subprocess.Popen[bytes]) -> None:
+    def _go_on(self, *arguments: object) -> None:
+        """Start the next life of the learner."""
         self._note_resumed()
-        self._learner = learner
         steps = [row["step"] for row in self.metrics()]
         self.seen.resumed.append((max(self._checkpoints(), default=0), -1, max(steps, default=0)))
+        self._learner = self._serve("--resume", *arguments)
 
     def _note_resumed(self) -> None:
         """Where the last start went on from, as it says itself."""
         if self.seen.resumed and self.seen.resumed[-1][1] < 0:
             newest, _, last = self.seen.resumed[-1]
             log = f"learner-{1 + len(self.seen.resumed)}"
-            found = re.search(r"going on from step ([\d,]+)", self.processes.said(log))
+            found = GOING_ON.search(self.processes.said(log))
             if found is None:
                 self.fail(f"{log} did not go on from a checkpoint: {self.processes.said(log)}")
             else:
@@ -355,9 +393,12 @@ class Fleet:
             self._look_for_orphans()
         if self._redis_is_up and self._now_s >= self._next_sample_s:
             self._next_sample_s = self._now_s + SAMPLE_S
-            self._check_books()
-            self._note_version()
-            self._note_states()
+            self._sample()
+
+    def _sample(self) -> None:
+        self._check_books()
+        self._note_version()
+        self._note_states()
 
     def _look_for_orphans(self) -> None:
         for process, deadline_s in list(self._doomed.items()):
@@ -407,13 +448,24 @@ class Fleet:
         return list(look(self.admin, self.keys, silent_after_s=SILENT_S).workers)
 
     def _busy(self) -> list[WorkerRow]:
-        return [row for row in self._rows() if row.state in BUSY and row.account.sent]
+        """Those who play, and have told so since the last of them was killed."""
+        since_s = time.monotonic() - self._killed_s - ON_ITS_WAY_S
+        return [row for row in self._rows() if row.state in BUSY and row.age_s < since_s and row.account.sent]
+
+    def _all_play(self) -> bool:
+        return len(self._busy()) == len(WORKERS)
+
+    def _state_of(self, life: str) -> str:
+        return next(row.state for row in self._rows() if row.id == life)
+
+    def _learner_said(self) -> str:
+        return self.processes.said(f"learner-{self._starts}")
 
     def _wait(self, what: str, done: Any, *, watch: bool = True) -> None:
         deadline_s = time.monotonic() + LIMIT_S
         while not done():
             if self._learner.poll() is not None:
-                raise AssertionError(f"the learner has ended: {self.processes.said(f'learner-{self._starts}')}")
+                raise AssertionError(f"the learner has ended: {self._learner_said()}")
             if time.monotonic() > deadline_s:
                 raise AssertionError(f"waited in vain for {what}: {self._rows()}")
             if watch:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 PIECE = 1 << 16
 WAIT_S = 0.1
-CONNECT_S = 2.0
+CONNECT_S = 20.0
 
 
 class Proxy:
@@ -47,7 +47,7 @@ class Proxy:
     def close(self) -> None:
         """Drop everything and end the thread."""
         self._ending.set()
-        self._thread.join(5.0)
+        self._thread.join(2 * CONNECT_S)
         with self._lock:
             for one in list(self._pairs):
                 self._drop(one)

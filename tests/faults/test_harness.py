@@ -9,6 +9,7 @@ import pytest
 from fault_plan import LONG, SHORT, WORKERS, make_plan
 from fault_proxy import Proxy
 
+LIMIT_S = 60.0
 SCALES = pytest.mark.parametrize("scale", [SHORT, LONG], ids=lambda scale: scale.name)
 
 
@@ -76,9 +77,7 @@ def proxy(echo):
 
 
 def joined(proxy):
-    one = socket.create_connection(("127.0.0.1", proxy.port), 5.0)
-    one.settimeout(5.0)
-    return one
+    return socket.create_connection(("127.0.0.1", proxy.port), LIMIT_S)
 
 
 def test_everything_comes_through(proxy):
@@ -120,12 +119,12 @@ def test_what_is_held_back_arrives_late(proxy, echo):
             one.recv(1)
         assert echo[1] == [b"a"]
         proxy.set("open")
-        one.settimeout(5.0)
+        one.settimeout(LIMIT_S)
         assert one.recv(1) == b"b"
         with joined(proxy) as another:
             another.sendall(b"c")
             assert another.recv(1) == b"c"
-    deadline_s = time.monotonic() + 5.0
+    deadline_s = time.monotonic() + LIMIT_S
     while len(echo[1]) < 4 and time.monotonic() < deadline_s:
         time.sleep(0.01)
     assert sorted(echo[1]) == [b"a", b"b", b"c", b"late"]

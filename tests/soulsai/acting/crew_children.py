@@ -64,6 +64,14 @@ def never_there(life, path):
     time.sleep(60)
 
 
+def touching_late(life, path):
+    """Touches its clock only after it was told to."""
+    note(path, index=life.index)
+    while not os.path.exists(f"{path}.touch"):
+        time.sleep(0.02)
+    good(life, path)
+
+
 def stubborn(life, path):
     """Does not stop, whatever it is asked."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -22,7 +22,7 @@ pytestmark = [
 QUICK = Pauses(first_s=0.05, longest_s=0.2, reset_after_s=60.0)
 
 
-def eventually(check, limit_s=30.0):
+def eventually(check, limit_s=60.0):
     deadline_s = time.monotonic() + limit_s
     while not (found := check()):
         assert time.monotonic() < deadline_s, f"not within {limit_s} s: {check.__name__}"
@@ -85,16 +85,22 @@ def begun(notes, count):
     return lambda: [note for note in notes() if "index" in note][count - 1 : count]
 
 
+def wait_until_begun(crew, notes, count):
+    """Until so many have said so, and the crew knows of it and is complete."""
+    (last,) = eventually(begun(notes, count))
+    eventually(lambda: last["pid"] in crew.pids().values() and crew.alive() == len(crew._places))
+
+
 def test_runs_all_and_stops_kindly(children, notes, make_crew):
     crew = make_crew(children.good, 3)
-    eventually(begun(notes, 3))
+    wait_until_begun(crew, notes, 3)
     assert crew.alive() == 3
     assert sorted(note["index"] for note in notes()) == [0, 1, 2]
     assert not any(note["heavy"] for note in notes()), "children must not pay for what they do not use"
     assert sorted(crew.pids().values()) == sorted(note["pid"] for note in notes())
     began_s = time.monotonic()
-    crew.stop(30.0)
-    assert time.monotonic() - began_s < 10.0, "nobody had to be waited for"
+    crew.stop(60.0)
+    assert time.monotonic() - began_s < 30.0, "nobody had to be waited for"
     assert sorted(note["end"] for note in notes() if "end" in note) == [0, 1, 2]
     assert crew.alive() == 0
     assert dict(crew.restarts) == {"died": 0, "hung": 0}
@@ -105,24 +111,24 @@ def test_runs_all_and_stops_kindly(children, notes, make_crew):
 def test_stop_is_heard_without_signals(children, notes, make_crew):
     crew = make_crew(children.deaf)
     eventually(begun(notes, 1))
-    crew.stop(20.0)
+    crew.stop(60.0)
     assert notes()[-1]["end"] == 0
 
 
 def test_callbacks_are_called_once(children, notes, make_crew):
     crew = make_crew(children.told)
     eventually(begun(notes, 1))
-    crew.stop(20.0)
+    crew.stop(60.0)
     assert notes()[-1]["calls"] == ["early", "late"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_restart_after_kill(children, notes, make_crew, number):
     crew = make_crew(children.good, 2)
-    eventually(begun(notes, 2))
+    wait_until_begun(crew, notes, 2)
     first = crew.pids()
     os.kill(first[1], number)
-    eventually(begun(notes, 3))
+    wait_until_begun(crew, notes, 3)
     assert notes()[-1]["index"] == 1
     assert crew.alive() == 2
     assert crew.pids()[0] == first[0], "the other one goes on"
@@ -139,16 +145,19 @@ def test_pauses_grow(children, notes, make_crew):
     times = [note["at_s"] for note in notes()]
     gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert all(gap >= pause for gap, pause in zip(gaps, (0.1, 0.2, 0.4, 0.4), strict=False)), gaps
-    assert crew.restarts["died"] >= 4
+    eventually(lambda: crew.restarts["died"] >= 4)
     assert "exit code 3" in crew.news[0]
 
 
 def test_pause_is_short_again_after_a_good_life(children, notes, make_crew):
-    crew = make_crew(children.good, pauses=Pauses(first_s=0.05, longest_s=9.0, reset_after_s=0.5))
+    crew = make_crew(children.touching_late, pauses=Pauses(first_s=0.05, longest_s=9.0, reset_after_s=0.5))
     for life in (1, 2, 3):
-        eventually(begun(notes, life))
-        time.sleep(1.0 if life == 3 else 0.0)
-        os.kill(notes()[-1]["pid"], signal.SIGKILL)
+        wait_until_begun(crew, notes, life)
+        if life == 3:
+            time.sleep(0.6)
+            Path(f"{notes.path}.touch").touch()
+            eventually(lambda: crew._places[0].child.seen)
+        os.kill(crew.pids()[0], signal.SIGKILL)
         eventually(lambda life=life: len(crew.news) == life)
     assert [text.rpartition(" in ")[2] for text in crew.news] == ["0.05 s", "0.1 s", "0.05 s"]
 
@@ -176,7 +185,7 @@ def test_hang_is_seen(children, notes, make_crew):
     eventually(begun(notes, 2))
     first, second = notes()[:2]
     assert second["at_s"] - first["at_s"] > 0.4
-    assert crew.restarts["hung"] >= 1
+    eventually(lambda: crew.restarts["hung"] >= 1)
     assert crew.restarts["died"] == 0
     assert crew.news[0] == "worker 0 hung and was killed: a new one starts in 0.05 s"
     assert not is_running(first["pid"])
@@ -191,12 +200,12 @@ def test_start_may_take_longer_but_not_for_ever(children, notes, make_crew):
 
 
 def test_frozen_child_is_replaced(children, notes, make_crew):
-    crew = make_crew(children.good, 2, hang_s=1.0)
-    eventually(begun(notes, 2))
-    time.sleep(0.3)
+    crew = make_crew(children.good, 2, hang_s=4.0)
+    wait_until_begun(crew, notes, 2)
+    eventually(lambda: all(place.child.seen for place in crew._places))
     first = crew.pids()
     os.kill(first[0], signal.SIGSTOP)
-    eventually(begun(notes, 3))
+    wait_until_begun(crew, notes, 3)
     assert notes()[-1]["index"] == 0
     assert not is_running(first[0])
     assert dict(crew.restarts) == {"died": 0, "hung": 1}
@@ -211,7 +220,7 @@ def test_stop_of_a_child_that_does_not_listen(children, notes, make_crew, frozen
         os.kill(notes()[0]["pid"], signal.SIGSTOP)
     began_s = time.monotonic()
     crew.stop(0.4)
-    assert 0.4 <= time.monotonic() - began_s < 10.0
+    assert 0.4 <= time.monotonic() - began_s < 30.0
     assert crew.alive() == 0
     assert not is_running(notes()[0]["pid"])
 
@@ -220,11 +229,11 @@ def test_patience_can_end_earlier(children, notes, make_crew):
     crew = make_crew(children.stubborn)
     eventually(begun(notes, 1))
     began_s = time.monotonic()
-    crew.begin_stop(30.0)
+    crew.begin_stop(60.0)
     time.sleep(0.2)
     assert crew.alive() == 1
     crew.stop(0.1)
-    assert time.monotonic() - began_s < 10.0
+    assert time.monotonic() - began_s < 30.0
     assert crew.alive() == 0
 
 
@@ -243,7 +252,7 @@ def test_children_leave_interrupts_to_the_parent(children, notes, make_crew):
 
 def test_a_polite_kill_from_outside_ends_a_child_for_good(children, notes, make_crew):
     crew = make_crew(children.good, 2)
-    eventually(begun(notes, 2))
+    wait_until_begun(crew, notes, 2)
     os.kill(crew.pids()[1], signal.SIGTERM)
     eventually(lambda: crew.finished() == 1)
     assert notes()[-1]["end"] == 1
@@ -263,15 +272,15 @@ def test_arguments_are_made_for_every_start_and_their_pipes_given_away(children,
         return notes.path, theirs
 
     crew = make_crew(children.plays_on_a_pipe, arguments=arguments)
-    eventually(begun(notes, 1))
+    wait_until_begun(crew, notes, 1)
     ours, theirs = pipes[0]
     assert ours.recv_bytes() == b"0"
     assert theirs.closed
     os.kill(crew.pids()[0], signal.SIGKILL)
-    assert ours.poll(20.0)
+    assert ours.poll(60.0)
     with pytest.raises(EOFError):
         ours.recv_bytes()
-    eventually(begun(notes, 2))
+    wait_until_begun(crew, notes, 2)
     assert pipes[2][0].recv_bytes() == b"0"
     assert "cannot be started" in crew.news[1]
     assert "too many files" in crew.news[1]
@@ -311,8 +320,8 @@ def test_no_child_outlives_its_parent(children, notes, target, end):
                 parent.stdin.flush()
             else:
                 parent.send_signal(signal.SIGKILL if end == "kill" else signal.SIGTERM)
-            parent.wait(20.0)
-            eventually(lambda: not any(map(is_running, pids)), limit_s=10.0)
+            parent.wait(60.0)
+            eventually(lambda: not any(map(is_running, pids)))
         finally:
             parent.kill()
 
@@ -332,8 +341,8 @@ def test_children_watch_the_parent_themselves_too(children, notes, monkeypatch, 
         try:
             eventually(begun(notes, 2))
             parent.send_signal(signal.SIGKILL)
-            parent.wait(20.0)
+            parent.wait(60.0)
             pids = [note["pid"] for note in notes()]
-            eventually(lambda: not any(map(is_running, pids)), limit_s=10.0)
+            eventually(lambda: not any(map(is_running, pids)))
         finally:
             parent.kill()

@@ -154,7 +154,7 @@ def test_threads_do_not_disturb_each_other():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join()
     assert not wrong
 
 

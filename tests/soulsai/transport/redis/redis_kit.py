@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 
 from soulsai.transport.links import Parcel
-from soulsai.transport.redis.ledger import check_books
+from soulsai.transport.redis.ledger import check_books, look
 
 WORKER = "alice.1.abcdef"
 
 
-def until(condition, limit_s=5.0):
+def until(condition, limit_s=60.0):
     deadline_s = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < deadline_s, "it did not happen"
@@ -34,9 +34,9 @@ def numbers(deliveries):
     return [delivery.parcel.sequence for delivery in deliveries]
 
 
-def take(learner, count, limit_s=5.0):
+def take(learner, count):
     found = []
-    until(lambda: found.extend(learner.receive(0.05)) or len(found) >= count, limit_s)
+    until(lambda: found.extend(learner.receive(0.05)) or len(found) >= count)
     return found
 
 
@@ -48,6 +48,11 @@ def books(admin, keys):
 
 def parcel(sequence, rows=10, size=100, worker=WORKER):
     return Parcel(worker, sequence, rows, sequence.to_bytes(4, "little") + bytes(size - 4))
+
+
+def states(admin, keys):
+    """Of all workers, as the operator sees them."""
+    return [row.state for row in look(admin, keys).workers]
 
 
 def sequences(admin, keys, name="alice"):

