@@ -185,7 +185,7 @@ class Turmoil:
         return any(self.admin.xlen(self.keys.experience(name)) for name in ("alice", "bob"))
 
     def rage(self, is_enough):
-        """Until it is, after so many checks and with such books; those books that did not close."""
+        """Until it is, after so many checks and with such books; how many checks, and books that did not close."""
         for thread in (*self.threads, self.learning):
             thread.start()
         checks, books, open_books = 0, [], []
@@ -194,7 +194,7 @@ class Turmoil:
             books = check_books(self.admin, self.keys)
             open_books = [book for book in books if not book.closes]
             checks += 1
-        return open_books
+        return checks, open_books
 
     def end(self):
         self.done.set()
@@ -227,10 +227,11 @@ def test_books_close_at_every_moment(turmoil, admin, keys):
             and books[-1].account.dropped.get("buffer_full")
         )
 
-    open_books = turmoil.rage(is_enough)
+    checks, open_books = turmoil.rage(is_enough)
     turmoil.end()
     assert not turmoil.errors
     assert not open_books
+    assert checks > 30
     books = {book.account.worker: book for book in check_books(admin, keys)}
     assert len(books) == 3
     for book in books.values():
@@ -268,6 +269,6 @@ def forget_what_is_settled(monkeypatch):
 )
 def test_a_mistake_in_the_books_is_seen(sabotage, monkeypatch, turmoil):
     sabotage(monkeypatch)
-    open_books = turmoil.rage(lambda checks, books: False)
+    _, open_books = turmoil.rage(lambda checks, books: False)
     turmoil.end()
     assert open_books
