@@ -99,7 +99,7 @@ def run_session(
                 return Outcome(finished=False)
             policy = final_policy(training)
             outcome = _judged(run, config, policy, view)
-            training.close("finished")
+            training.close("finished", outcome.evaluation)
             update_report(run)
             return outcome
         except BaseException:

@@ -28,6 +28,7 @@ from soulsai.telemetry.sinks import JsonlSink, Sink, Sinks, TensorBoardSink
 from soulsgym.errors import GameError
 
 if TYPE_CHECKING:
+    from soulsai.evaluation.evaluation import Evaluation
     from soulsgym.game.opening import GameOptions
 
 GAME_S_PER_STEP = 0.1
@@ -221,13 +222,17 @@ class Training:
         self._saved_s = time.perf_counter()
         self._status(state)
 
-    def close(self, state: str) -> None:
-        """Release everything; `state` is how the run stands: finished, stopped or failed."""
+    def close(self, state: str, final: Evaluation | None = None) -> None:
+        """Release everything; `state` is how the run stands: finished, stopped or failed.
+
+        The win rate of a run that is over is that of its `final` evaluation. The best one of those during training was
+        chosen among many, and so is too high on average.
+        """
         if self._sinks:
             self._sinks.close()
         self.loop.close()
         self._requests.met(*KEPT)
-        self._status(state)
+        self._status(state, final)
 
     def networks(self) -> dict[str, torch.Tensor]:
         """The weights of the policy as it is, by network and name."""
@@ -342,9 +347,13 @@ class Training:
                 self._view.say(f"{error} (trying the checkpoint before)")
         raise RunError(f"{self.run.folder}: no checkpoint is intact with its replay; start a new run")
 
-    def _status(self, state: str) -> None:
+    def _status(self, state: str, final: Evaluation | None = None) -> None:
         step, judgement = self.loop.counters.steps, self.memory.best_judgement
-        rates = (judgement.score, judgement.low, judgement.high) if judgement and judgement.wins else (None, None, None)
+        rates: tuple[float | None, float | None, float | None] = (None, None, None)
+        if final:
+            rates = (final.win_rate, *final.interval)
+        elif judgement and judgement.wins:
+            rates = (judgement.score, judgement.low, judgement.high)
         self.run.write_status(Status(state, step, self.config.run.steps, *rates))
 
 

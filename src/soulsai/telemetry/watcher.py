@@ -76,6 +76,8 @@ def _last_rows(file: Path) -> list[dict[str, Any]]:
 
 def _win_rate(status: Status, rows: Sequence[dict[str, Any]]) -> tuple[float | None, float | None, float | None]:
     names = ("win_rate/evaluation", "win_rate/evaluation_low", "win_rate/evaluation_high")
+    if status.state == "finished" and status.win_rate is not None:
+        return status.win_rate, status.win_rate_low, status.win_rate_high
     for row in reversed(rows):
         rate, low, high = (_number(row, name) for name in names)
         if rate is not None:

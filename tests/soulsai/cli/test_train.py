@@ -16,6 +16,7 @@ from soulsai.cli.main import app
 from soulsai.cli.session import stopping
 from soulsai.config import config_from_toml
 from soulsai.errors import ConfigError, RunError
+from soulsai.evaluation.evaluation import Evaluation
 from soulsai.runs.run import Run
 
 LIMIT_S = 240.0
@@ -50,7 +51,10 @@ def finished(first, tmp_path):
 def test_a_run_from_start_to_report(first):
     folder, output = first
     run = Run.open(folder)
-    assert run.status().state == "finished"
+    status = run.status()
+    assert status.state == "finished"
+    (final,) = (Evaluation.from_json(text) for name, text in run.evaluations() if name.endswith("-final"))
+    assert (status.win_rate, status.win_rate_low, status.win_rate_high) == (final.win_rate, *final.interval)
     assert run.preset == "smoke"
     assert f"report: {run.report_file}" in output.replace("\n", "")
     assert run.report_file.exists()

@@ -134,6 +134,9 @@ def test_steps_and_win_rates_are_those_of_the_newest_row(folder, trainer):
     trainer(row={"step": 20, **dict(zip(names, (0.5, 0.4, 0.6), strict=True)), "fleet/workers": 2.0})
     trainer(row={"step": 30, "loss/q": None})
     assert read(Run(folder)) == Reading("running", 30, 100, 0.5, 0.4, 0.6, 2.0)
+    trainer.status("finished", step=30, win_rate=0.45, win_rate_low=0.4, win_rate_high=0.5)  # by the last evaluation
+    found = read(Run(folder))
+    assert (found.win_rate, found.low, found.high) == (0.45, 0.4, 0.5)
 
 
 def test_only_the_end_of_a_long_file_is_read_and_damage_is_left_out(folder, trainer, monkeypatch):
