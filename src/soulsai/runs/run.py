@@ -127,7 +127,7 @@ class Run:
 
     def evaluations(self) -> list[tuple[str, str]]:
         """Name (with its time) and text of each evaluation, oldest first."""
-        files = sorted(self.evaluations_folder.glob("[!.]*.json"), key=lambda file: file.stem)
+        files = sorted(self.evaluations_folder.glob("[!.]*.json"), key=_age)
         texts = [(file.stem, _read(file)) for file in files]
         return [(name, text) for name, text in texts if text]  # Empty: reserved by a process that was killed then.
 
@@ -178,6 +178,15 @@ def _suggestion(folder: Path) -> str:
         return ""
     near = difflib.get_close_matches(folder.name, names, n=1, cutoff=0.5)
     return f"; did you mean {folder.parent / near[0]}?" if near else "; see `souls runs` for those there are"
+
+
+def _age(file: Path) -> tuple[str, int, str]:
+    """By which evaluations are sorted: the second in the name, and within it when the file was written."""
+    try:
+        written = file.stat().st_mtime_ns
+    except OSError:
+        written = 0
+    return file.stem[: len("20261115-231500")], written, file.stem
 
 
 def _read(file: Path) -> str:

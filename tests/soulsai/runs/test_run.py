@@ -102,6 +102,13 @@ def test_evaluations_are_never_overwritten(run, monkeypatch):
     assert run.evaluations()[0][0] == "20261115-231500-final"
 
 
+def test_evaluations_of_one_second_in_the_order_they_were_made(run, monkeypatch):
+    monkeypatch.setattr("soulsai.runs.run.file_stamp", lambda: "20261115-231500")
+    for at_s, name in enumerate(("final", "eval", "best")):
+        os.utime(run.add_evaluation(name, "{}"), (at_s, at_s))
+    assert [name.split("-")[2] for name, _ in run.evaluations()] == ["final", "eval", "best"]
+
+
 def test_evaluations_in_order_of_time_without_reserved_ones(run, monkeypatch):
     for stamp, name in (("20261116-000000", "a"), ("20261115-000000", "z")):
         monkeypatch.setattr("soulsai.runs.run.file_stamp", lambda stamp=stamp: stamp)
