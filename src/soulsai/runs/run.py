@@ -175,7 +175,7 @@ def _suggestion(folder: Path) -> str:
     try:
         names = [path.name for path in folder.absolute().parent.iterdir() if (path / CONFIG).exists()]
     except OSError:
-        return ""
+        names = []
     near = difflib.get_close_matches(folder.name, names, n=1, cutoff=0.5)
     return f"; did you mean {folder.parent / near[0]}?" if near else "; see `souls runs` for those there are"
 

@@ -63,7 +63,7 @@ def test_opening_what_is_not_there_suggests(run, tmp_path):
         Run.open(tmp_path / "iudx-1")
     with pytest.raises(RunError, match="there is no such run; see `souls runs`"):
         Run.open(tmp_path / "zzzz")
-    with pytest.raises(RunError, match="there is no such run"):
+    with pytest.raises(RunError, match="there is no such run; see `souls runs`"):
         Run.open(tmp_path / "no" / "where")
 
 
