@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from soulsgym.movesets.damage import Defence, Power, parse_defence, parse_power
 from soulsgym.movesets.reader import Table, suggestion
 
 MOVE_KINDS = (
     "attack",
+    "hop",
     "idle",
     "walk",
+    "retreat",
     "strafe",
     "turn",
     "transform",
@@ -29,6 +33,10 @@ LONGEST_S = 60.0
 LARGEST_BODY_M = 10.0
 FASTEST_TURN_DEG_PER_S = 3600.0
 """One radian a tick, about as far as the simulator's turning is exact."""
+ANYWHERE_M = 1e6
+"""A distance that sets no limit."""
+Span = tuple[float, float]
+ALL_ROUND_DEG: Span = (-HALF_TURN_DEG, HALF_TURN_DEG)
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,29 @@ class Track:
 
 
 @dataclass(frozen=True)
+class Stretch:
+    """A part of a move whose forward motion depends on how far away the player is when it begins.
+
+    The motion of the file is multiplied by the distance to a point `arrive_m` before the player, kept within `range_m`
+    and divided by `reference_m`.
+    """
+
+    from_s: float
+    to_s: float
+    arrive_m: float
+    range_m: Span
+    reference_m: float
+
+
+@dataclass(frozen=True)
+class Throw:
+    """Damage to a player who is held."""
+
+    at_s: float
+    power: Power
+
+
+@dataclass(frozen=True)
 class Hit:
     """One blow: when it is dangerous, where, and what it does."""
 
@@ -71,9 +102,10 @@ class Hit:
     sweep: bool
     blade_deg: float
     offset_m: float
-    damage: float
+    power: Power
     guard_stamina: float
     reaction: str
+    push_m: float
     parriable: bool
 
 
@@ -90,18 +122,19 @@ class BossMove:
     blend_s: float
     motion: Motion | None
     tracks: tuple[Track, ...]
+    stretches: tuple[Stretch, ...]
     hits: tuple[Hit, ...]
     grab_move: str
-    throw_damage: float
-    throw_damage_s: float
+    throws: tuple[Throw, ...]
 
 
 @dataclass(frozen=True)
 class Link:
-    """The next move of a chain, and how near the player must be for it."""
+    """The next move of a chain, and where the player must be for it."""
 
     move: str
     within_m: float
+    bearing_deg: Span
 
 
 @dataclass(frozen=True)
@@ -113,34 +146,77 @@ class Chain:
 
 
 @dataclass(frozen=True)
+class Run:
+    """When an approach is run: from `from_m` on with a chance, from `always_from_m` on always, up to `approach_m`."""
+
+    from_m: float
+    chance: float
+    always_from_m: float
+    approach_m: float
+
+
+@dataclass(frozen=True)
 class Act:
-    """A choice of the decision table: walk up, then a chain of moves."""
+    """A choice of the decision table: walk or run up, then a chain of moves.
+
+    After a hop one of the acts in `then` may follow at once, unless the player is more than `then_within_deg` round.
+    """
 
     name: str
     approach_m: float
     approach_s: float
+    run: Run | None
     cooldown_s: float
-    strafe_odds: float
+    after_odds: float
+    room_m: float
     chains: tuple[Chain, ...]
+    then: Mapping[str, float]
+    then_within_deg: float
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Weights of the acts for a region around the boss."""
+    """Weights of the acts for a region around the boss; with `every_s` it fits again only after that time."""
 
-    bearing_deg: tuple[float, float]
+    bearing_deg: Span
     beyond_deg: float
-    gap_m: tuple[float, float]
+    gap_m: Span
+    every_s: float
     weights: Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Strafe:
-    """How long the boss circles after an attack."""
+class Retreat:
+    """The chance, at a gap, that the boss only backs off after an attack, and for how long."""
 
+    gap_m: Span
+    chance: float
+    lasts_s: Span
+
+
+@dataclass(frozen=True)
+class After:
+    """What the boss does after an attack: back off a little, then go sideways, or only retreat."""
+
+    front_deg: float
+    within_gap_m: float
+    back_off_m: float
+    back_off_s: float
     near_gap_m: float
-    near_s: tuple[float, float]
-    far_s: tuple[float, float]
+    near_s: Span
+    far_s: Span
+    retreats: tuple[Retreat, ...]
+
+
+@dataclass(frozen=True)
+class Interrupt:
+    """A moment of some moves in which the boss may drop what he does for an act, if the player is in the region."""
+
+    moves: tuple[str, ...]
+    at_s: float
+    bearing_deg: Span
+    gap_m: Span
+    act: str
 
 
 @dataclass(frozen=True)
@@ -150,11 +226,12 @@ class Phase:
     changes_at_hp_share: float
     change_move: str
     first_approach_m: float
-    first_approach_s: tuple[float, float]
+    first_approach_s: Span
     down_approach_weight: float
-    strafe: Strafe
+    after: After
     rules: tuple[Rule, ...]
     acts: tuple[Act, ...]
+    interrupts: tuple[Interrupt, ...]
 
 
 @dataclass(frozen=True)
@@ -190,7 +267,8 @@ class Boss:
     contact_drag: float
     damage_taken_factor: float
     riposte_within_m: float
-    riposte_arc_deg: float
+    riposte_facing_deg: float
+    defence: Defence
     randomize: Randomize
     moves: tuple[BossMove, ...]
     phases: tuple[Phase, ...]
@@ -206,7 +284,7 @@ def parse_boss(file: Path, content: dict[str, object], animations: tuple[str, ..
     sources: dict[str, str] = {}
     table = Table(file, "", content)
     name, group, arena = table.text("name"), table.text("animations"), table.text("arena")
-    body, opened = table.table("body"), table.table("opened")
+    body, opened, defended = table.table("body"), table.table("opened"), table.table("defence")
     values = {
         "hp": body.number("hp", low=1.0),
         "poise": body.number("poise", low=1.0),
@@ -218,15 +296,19 @@ def parse_boss(file: Path, content: dict[str, object], animations: tuple[str, ..
         "contact_drag": body.number("contact_drag", low=0.0, high=1.0),
         "damage_taken_factor": opened.number("damage_taken_factor", low=1.0),
         "riposte_within_m": opened.number("riposte_within_m", low=0.0),
-        "riposte_arc_deg": opened.number("riposte_arc_deg", low=0.0, high=180.0),
+        "riposte_facing_deg": opened.number("riposte_facing_deg", low=0.0, high=180.0),
     }
-    _note(sources, body, opened)
+    defence = parse_defence(defended)
+    _note(sources, body, opened, defended)
     randomize = _randomize(table.table("randomize"), sources)
     moves = tuple(_move(key, inner, animations, reactions, sources) for key, inner in table.tables("move"))
     _check_moves(table, moves)
     phases = _phases(table, moves, sources)
     table.close(inherited_source=True)
-    return Boss(name, group, arena, **values, randomize=randomize, moves=moves, phases=phases, sources=sources)
+    return Boss(
+        name, group, arena, **values,
+        defence=defence, randomize=randomize, moves=moves, phases=phases, sources=sources,
+    )  # fmt: skip
 
 
 def _note(sources: dict[str, str], *tables: Table) -> None:
@@ -292,15 +374,28 @@ def _move(
     blend_s = table.number("blend_s", low=0.0, default=0.0)
     motion = parse_motion(table.table("motion"), sources, MOTION_LISTS) if table.has("motion") else None
     tracks = tuple(_track(inner, end_s, sources) for _, inner in table.tables("track"))
+    stretches = tuple(_stretch(inner, end_s, sources) for _, inner in table.tables("stretch"))
     hits = tuple(_hit(key, inner, end_s, reactions, sources) for key, inner in table.tables("hit"))
     grab_move = table.text("grab_move", default="")
-    throw_damage = table.number("throw_damage", low=0.0, default=0.0)
-    throw_damage_s = table.number("throw_damage_s", low=0.0, high=end_s, default=0.0)
+    throws = tuple(_throw(inner, end_s, sources) for _, inner in table.tables("throw"))
     _note(sources, table)
+    _check_kind(table, kind, stretches, hits, throws, motion)
     return BossMove(
-        name, animation, kind, link_s, label_end_s, end_s, blend_s, motion, tracks, hits,
-        grab_move, throw_damage, throw_damage_s,
+        name, animation, kind, link_s, label_end_s, end_s, blend_s, motion, tracks, stretches, hits, grab_move, throws,
     )  # fmt: skip
+
+
+def _check_kind(
+    table: Table, kind: str, stretches: tuple[Stretch, ...], hits: tuple[Hit, ...], throws: tuple[Throw, ...],
+    motion: Motion | None,
+) -> None:  # fmt: skip
+    if stretches and (motion is None or not motion.forward_m):
+        raise table.error("stretch", len(stretches), "has no forward_m to scale; give the move a motion")
+    for before, after in pairwise(stretches):
+        if after.from_s < before.to_s:
+            raise table.error("stretch", after.from_s, f"must not begin before the one before it ends at {before.to_s:g}")
+    if kind == "hop" and (hits or throws or motion is None):
+        raise table.error("kind", kind, "is for moves with a motion and without blows; make it an 'attack'")
 
 
 def _window(table: Table, end_s: float) -> tuple[float, float]:
@@ -317,6 +412,25 @@ def _track(table: Table, end_s: float, sources: dict[str, str]) -> Track:
     track = Track(*_window(table, end_s), deg_per_s=table.number("deg_per_s", low=0.0, high=FASTEST_TURN_DEG_PER_S))
     _note(sources, table)
     return track
+
+
+def _stretch(table: Table, end_s: float, sources: dict[str, str]) -> Stretch:
+    from_s, to_s = _window(table, end_s)
+    stretch = Stretch(
+        from_s,
+        to_s,
+        arrive_m=table.number("arrive_m", low=0.0),
+        range_m=table.span("range_m", low=0.0),
+        reference_m=table.number("reference_m", low=0.1),
+    )
+    _note(sources, table)
+    return stretch
+
+
+def _throw(table: Table, end_s: float, sources: dict[str, str]) -> Throw:
+    throw = Throw(table.number("at_s", low=0.0, high=end_s), parse_power(table))
+    _note(sources, table)
+    return throw
 
 
 SHAPE_KEYS = {"inner_m": ("sector", "thrust"), "half_width_m": ("thrust",), "offset_m": ("disc",)}
@@ -340,9 +454,10 @@ def _hit(name: str, table: Table, end_s: float, reactions: tuple[str, ...], sour
         sweep=sweep,
         blade_deg=table.number("blade_deg", low=0.0, high=HALF_TURN_DEG) if sweep else 0.0,
         offset_m=table.number("offset_m", default=0.0),
-        damage=table.number("damage", low=0.0),
+        power=parse_power(table),
         guard_stamina=table.number("guard_stamina", low=0.0),
         reaction=table.text("reaction", among=reactions),
+        push_m=table.number("push_m", low=0.0, default=0.0),
         parriable=table.flag("parriable"),
     )  # fmt: skip
     if not sweep and arc[0] > arc[1]:
@@ -357,6 +472,8 @@ NEEDED_MOVES = {
     "stagger": "open", "parried": "parried", "executed": "executed",
 }  # fmt: skip
 """Moves every boss has, by name and kind, because the rules of the fight start them."""
+OPTIONAL_MOVES = {"walk_back": "retreat", "run": "walk"}
+"""Moves that are started by name where a phase asks for them."""
 
 
 def _check_moves(table: Table, moves: tuple[BossMove, ...]) -> None:
@@ -366,6 +483,9 @@ def _check_moves(table: Table, moves: tuple[BossMove, ...]) -> None:
             raise table.error(f"move.{needed}", None, "is missing; every boss needs it")
         if kinds[needed] != kind:
             raise table.error(f"move.{needed}.kind", kinds[needed], f"must be {kind!r} for this move")
+    for name, kind in OPTIONAL_MOVES.items():
+        if name in kinds and kinds[name] != kind:
+            raise table.error(f"move.{name}.kind", kinds[name], f"must be {kind!r} for this move")
     for move in moves:
         if move.grab_move and kinds.get(move.grab_move) != "attack":
             raise table.error(
@@ -394,25 +514,75 @@ def _phases(table: Table, moves: tuple[BossMove, ...], sources: dict[str, str]) 
 
 
 def _phase(table: Table, moves: tuple[BossMove, ...], sources: dict[str, str]) -> Phase:
-    names = _attacks(moves)
     linkable = tuple(move.name for move in moves if move.link_s >= 0.0)
     changes_at = table.number("changes_at_hp_share", low=0.0, high=1.0, default=0.0)
     change_move = _change_move(table, moves, changes_at)
     first_m = table.number("first_approach_m", low=0.0)
     first_s = table.span("first_approach_s", low=0.0)
     down = table.number("down_approach_weight", low=0.0)
-    strafe_table = table.table("strafe")
-    strafe = Strafe(
-        strafe_table.number("near_gap_m", low=0.0),
-        strafe_table.span("near_s", low=0.0),
-        strafe_table.span("far_s", low=0.0),
-    )
-    acts = tuple(_act(name, inner, names, linkable, sources) for name, inner in table.tables("act"))
-    rules = tuple(_rule(inner, tuple(act.name for act in acts), sources) for inner in table.rows("rule"))
+    known = tuple(move.name for move in moves)
+    after = _after(table.table("after"), known, sources)
+    acts = tuple(_act(name, inner, moves, linkable, sources) for name, inner in table.tables("act"))
+    act_names = tuple(act.name for act in acts)
+    for act in acts:
+        _check_act(table, act, known, act_names)
+    rules = tuple(_rule(inner, act_names, sources) for inner in table.rows("rule"))
     if not rules:
         raise table.error("rule", None, "is missing; give at least one")
-    _note(sources, table, strafe_table)
-    return Phase(changes_at, change_move, first_m, first_s, down, strafe, rules, acts)
+    interrupts = tuple(_interrupt(inner, moves, act_names, sources) for inner in table.rows("interrupt"))
+    _note(sources, table)
+    return Phase(changes_at, change_move, first_m, first_s, down, after, rules, acts, interrupts)
+
+
+def _after(table: Table, moves: tuple[str, ...], sources: dict[str, str]) -> After:
+    retreats = []
+    for row in table.rows("retreats"):
+        retreats.append(
+            Retreat(row.span("gap_m", low=0.0), row.number("chance", low=0.0, high=1.0), row.span("lasts_s", low=0.0))
+        )
+        row.close(inherited_source=True)
+    if retreats:
+        table.cover("retreats")
+    after = After(
+        front_deg=table.number("front_deg", low=0.0, high=HALF_TURN_DEG, default=HALF_TURN_DEG),
+        within_gap_m=table.number("within_gap_m", low=0.0, default=ANYWHERE_M),
+        back_off_m=table.number("back_off_m", low=0.0, default=0.0),
+        back_off_s=table.number("back_off_s", low=0.0, default=0.0),
+        near_gap_m=table.number("near_gap_m", low=0.0),
+        near_s=table.span("near_s", low=0.0),
+        far_s=table.span("far_s", low=0.0),
+        retreats=tuple(retreats),
+    )
+    if (after.back_off_s > 0.0 or retreats) and "walk_back" not in moves:
+        key = "retreats" if retreats else "back_off_s"
+        raise table.error(key, after.back_off_s, "needs a move called 'walk_back' of kind 'retreat'")
+    _note(sources, table)
+    return after
+
+
+def _interrupt(
+    table: Table, moves: tuple[BossMove, ...], acts: tuple[str, ...], sources: dict[str, str]
+) -> Interrupt:
+    during = table.texts("moves", among=_attacks(moves))
+    at_s = table.number("at_s", low=0.0)
+    for move in moves:
+        if move.name in during and at_s > move.end_s:
+            raise table.error("at_s", at_s, f"lies past the end of {move.name!r} at {move.end_s:g}")
+    interrupt = Interrupt(
+        during,
+        at_s,
+        bearing_deg=_bearing(table),
+        gap_m=table.span("gap_m", low=0.0) if table.has("gap_m") else (0.0, ANYWHERE_M),
+        act=table.text("act", among=acts),
+    )
+    _note(sources, table)
+    return interrupt
+
+
+def _bearing(table: Table) -> Span:
+    if not table.has("bearing_deg"):
+        return ALL_ROUND_DEG
+    return table.span("bearing_deg", low=-HALF_TURN_DEG, high=HALF_TURN_DEG)
 
 
 def _change_move(table: Table, moves: tuple[BossMove, ...], changes_at: float) -> str:
@@ -426,24 +596,59 @@ def _change_move(table: Table, moves: tuple[BossMove, ...], changes_at: float) -
     return change_move
 
 
-def _act(name: str, table: Table, moves: tuple[str, ...], linkable: tuple[str, ...], sources: dict[str, str]) -> Act:
-    if name not in moves or name == TURN:
-        raise table.error("", name, f"is no move of kind 'attack'{suggestion(name, moves)}")
-    chains = tuple(_chain(name, inner, moves, linkable) for inner in table.rows("chains"))
+def _act(
+    name: str, table: Table, moves: tuple[BossMove, ...], linkable: tuple[str, ...], sources: dict[str, str]
+) -> Act:
+    beginnings = tuple(move.name for move in moves if move.kind in ("attack", "hop"))
+    if name not in beginnings or name == TURN:
+        raise table.error("", name, f"is no move of kind 'attack' or 'hop'{suggestion(name, beginnings)}")
+    chains = tuple(_chain(name, inner, _attacks(moves), linkable) for inner in table.rows("chains"))
+    then = table.weights("then") if table.has("then") else {}
     act = Act(
         name,
-        approach_m=table.number("approach_m", low=0.0),
-        approach_s=table.number("approach_s", low=0.0),
+        approach_m=table.number("approach_m", low=0.0, default=ANYWHERE_M),
+        approach_s=table.number("approach_s", low=0.0, default=0.0),
+        run=_run(table) if table.has("run") else None,
         cooldown_s=table.number("cooldown_s", low=0.0),
-        strafe_odds=table.number("strafe_odds", low=0.0, high=1.0),
+        after_odds=table.number("after_odds", low=0.0, high=1.0),
+        room_m=table.number("room_m", low=0.0, default=0.0),
         chains=chains or (Chain(1.0, ()),),
+        then=then,
+        then_within_deg=table.number("then_within_deg", low=0.0, high=HALF_TURN_DEG, default=HALF_TURN_DEG),
     )
     if not any(chain.weight for chain in act.chains):
         raise table.error("chains", [chain.weight for chain in chains], "must hold at least one weight above 0")
+    kind = next(move.kind for move in moves if move.name == name)
+    for key, value in (("then", list(then)), ("room_m", act.room_m)):
+        if value and kind != "hop":
+            raise table.error(key, value, f"is for hops; {name!r} is of kind {kind!r}")
     if chains:
         table.cover("chains")
     _note(sources, table)
     return act
+
+
+def _run(table: Table) -> Run:
+    inner = table.table("run")
+    from_m = inner.number("from_m", low=0.0)
+    run = Run(
+        from_m,
+        inner.number("chance", low=0.0, high=1.0),
+        inner.number("always_from_m", low=from_m, default=ANYWHERE_M),
+        inner.number("approach_m", low=0.0),
+    )
+    inner.close(inherited_source=True)
+    table.cover("run")
+    return run
+
+
+def _check_act(table: Table, act: Act, moves: tuple[str, ...], acts: tuple[str, ...]) -> None:
+    where = f"act.{act.name}"
+    if act.run is not None and "run" not in moves:
+        raise table.error(f"{where}.run", act.run.approach_m, "needs a move called 'run' of kind 'walk'")
+    for name in act.then:
+        if name not in acts:
+            raise table.error(f"{where}.then.{name}", name, f"is no act of this phase{suggestion(name, acts)}")
 
 
 def _chain(first: str, table: Table, moves: tuple[str, ...], linkable: tuple[str, ...]) -> Chain:
@@ -455,7 +660,7 @@ def _chain(first: str, table: Table, moves: tuple[str, ...], linkable: tuple[str
             raise inner.error("move", move, f"is a follow-up that is no attack{suggestion(move, moves)}")
         if before not in linkable:
             raise inner.error("move", move, f"cannot follow {before!r}, which has no link_s")
-        links.append(Link(move, inner.number("within_m", low=0.0)))
+        links.append(Link(move, inner.number("within_m", low=0.0), _bearing(inner)))
         inner.close(inherited_source=True)
         before = move
     table.close(inherited_source=True)
@@ -463,12 +668,13 @@ def _chain(first: str, table: Table, moves: tuple[str, ...], linkable: tuple[str
 
 
 def _rule(table: Table, acts: tuple[str, ...], sources: dict[str, str]) -> Rule:
-    bearing = table.span("bearing_deg", low=-180.0, high=180.0) if table.has("bearing_deg") else (-180.0, 180.0)
-    beyond = table.number("beyond_deg", low=0.0, high=180.0, default=0.0)
-    gap = table.span("gap_m", low=0.0) if table.has("gap_m") else (0.0, 1e6)
+    bearing = _bearing(table)
+    beyond = table.number("beyond_deg", low=0.0, high=HALF_TURN_DEG, default=0.0)
+    gap = table.span("gap_m", low=0.0) if table.has("gap_m") else (0.0, ANYWHERE_M)
+    every_s = table.number("every_s", low=0.1, default=0.0)
     weights = table.weights("weights")
     for act in weights:
         if act != TURN and act not in acts:
             raise table.error(f"weights.{act}", act, f"is no act of this phase{suggestion(act, (*acts, TURN))}")
     _note(sources, table)
-    return Rule(bearing, beyond, gap, weights)
+    return Rule(bearing, beyond, gap, every_s, weights)

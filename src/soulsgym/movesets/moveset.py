@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from soulsgym.errors import MisuseError
+from soulsgym.errors import DataError, MisuseError
 from soulsgym.movesets.arena import Arena, parse_arena
 from soulsgym.movesets.boss import Boss, parse_boss
+from soulsgym.movesets.damage import Defence, Power
 from soulsgym.movesets.overlay import overlay, parse_adjust
 from soulsgym.movesets.player import Player, PlayerAnimation, parse_animations, parse_player
 from soulsgym.movesets.reader import Table, read_toml, suggestion
@@ -67,5 +68,13 @@ def _load(boss: str, variant: str, data: Path) -> Moveset:
     player = parse_player(player_file, read_toml(player_file), tuple(label.name for label in labels))
     reactions = tuple(move.name for move in player.moves if move.kind in ("reaction", "grabbed"))
     parsed = parse_boss(file, content, boss_labels, reactions)
+    _check_types(player_file, player.defence, {hit.power for move in parsed.moves for hit in (*move.hits, *move.throws)})
+    _check_types(file, parsed.defence, {strike.power for move in player.moves for strike in move.strikes})
     arena = parse_arena(arena_file, read_toml(arena_file), parsed.arena)
     return Moveset(adjust.applied_to(parsed) if adjust else parsed, player, arena, labels, boss_labels)
+
+
+def _check_types(file: Path, defence: Defence, powers: set[Power]) -> None:
+    for kind in sorted({power.attack_type for power in powers if power.attack_type}):
+        if kind not in defence.absorption:
+            raise DataError(file, f"defence.absorption.{kind}", None, "is missing; a blow of the fight is of this type")

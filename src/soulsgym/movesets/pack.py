@@ -12,15 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.errors import DataError
-from soulsgym.movesets.boss import HIT_SHAPES, MOVE_KINDS, TURN, Boss, BossMove, Motion
+from soulsgym.movesets.boss import ANYWHERE_M, HIT_SHAPES, MOVE_KINDS, TURN, Act, Boss, BossMove, Motion
+from soulsgym.movesets.damage import Defence, damage_of
 from soulsgym.movesets.moveset import Moveset
-from soulsgym.movesets.player import NEVER_S, NO_SPAN, PLAYER_KINDS, PlayerMove
+from soulsgym.movesets.player import MAX_PAYMENTS, NEVER_S, PLAYER_KINDS, PlayerMove
 
 TICKS_PER_STEP = 6
 TICKS_PER_S = 60
 MAX_ACTS = 16
 MAX_HITS = 31
 """Blows of one move: those that landed are bits of a number."""
+MAX_TIMERS = 4
+"""Rules of one phase that wait for a time."""
 
 CONST = np.dtype(
     [
@@ -37,7 +40,7 @@ CONST = np.dtype(
             "flinch_s", "flinch_after_s", "fall_loop_s", "fall_per_tick2", "deadly_drop_m",
             "boss_hp", "poise", "poise_recovery_s", "boss_radius_m", "turn_per_tick", "turn_beyond", "around_beyond",
             "contact_drag",
-            "opened_factor", "riposte_m", "riposte_arc",
+            "opened_factor", "riposte_m", "riposte_facing",
             "ground_x", "ground_y", "g0", "g1", "g2", "g3", "g4", "g5", "low_z", "boss_x", "boss_y", "boss_a",
             "rnd_timing", "rnd_hit_shift_s", "rnd_reach", "rnd_damage", "rnd_speed", "rnd_delay", "rnd_drop",
             "rnd_position_m", "rnd_heading", "rnd_duration_s",
@@ -52,7 +55,7 @@ CONST = np.dtype(
             "roll_light", "roll_heavy",
             "c_roll_f", "c_roll_br", "c_roll_bl", "c_roll_r", "c_roll_l",
             "b_idle", "b_walk", "b_left", "b_right", "b_turn_l", "b_turn_r", "b_around_l", "b_around_r",
-            "b_stagger", "b_parried", "b_executed",
+            "b_stagger", "b_parried", "b_executed", "b_back", "b_run",
         )
     ]
     + [("full_walk", "f8", (4,)), ("stop_walk", "f8", (4,)), ("flinch", "i4", (4,))],
@@ -63,28 +66,41 @@ PLAYER_MOVE = np.dtype(
     [
         (name, "f8")
         for name in (
-            "end_s", "sp_cost", "sp_s", "regen_s", "turn_from", "turn_to", "inv_from", "inv_to",
+            "end_s", "sp_part", "regen_s", "turn_from", "turn_to", "inv_from", "inv_to",
             "parry_from", "parry_to", "guard_from", "guard_to", "guard_factor",
-            "riposte_damage", "riposte_s", "held_m", "lock_s",
-            "hit_from", "hit_to", "reach_m", "arc", "damage", "poise",
+            "held_m", "lock_s", "moved_m", "strikes_from_s", "strikes_to_s",
         )
     ]
     + [
         (name, "i4")
         for name in (
             "label", "kind", "on_light", "on_heavy", "on_roll", "on_end", "down", "curve_f", "curve_r", "curve_b",
+            "payments", "strike", "strikes",
         )
-    ],
+    ]
+    + [("sp_s", "f8", (MAX_PAYMENTS,))],
     align=True,
 )  # fmt: skip
+
+STRIKE = np.dtype(
+    [(name, "f8") for name in ("from_s", "to_s", "reach_m", "arc", "damage", "poise")],
+    align=True,
+)
 
 BOSS_MOVE = np.dtype(
     [
         (name, "f8")
-        for name in ("link_s", "label_end_s", "end_s", "blend_s", "throw_damage", "throw_s", "hits_from_s", "hits_to_s")
+        for name in ("link_s", "label_end_s", "end_s", "blend_s", "hits_from_s", "hits_to_s")
     ]
-    + [(name, "i4") for name in ("label", "kind", "curve", "rows", "hit", "hits", "grab")],
+    + [
+        (name, "i4")
+        for name in ("label", "kind", "curve", "rows", "hit", "hits", "grab", "throw", "throws", "stretch", "stretches")
+    ],
     align=True,
+)
+THROW = np.dtype([("at_s", "f8"), ("damage", "f8")], align=True)
+STRETCH = np.dtype(
+    [(name, "f8") for name in ("from_s", "to_s", "arrive_m", "least_m", "most_m", "reference_m")], align=True
 )
 
 HIT = np.dtype(
@@ -92,7 +108,7 @@ HIT = np.dtype(
         (name, "f8")
         for name in (
             "from_s", "to_s", "reach_m", "inner_m", "half_width_m", "arc_from", "arc_to", "blade", "offset_m",
-            "damage", "stamina",
+            "damage", "stamina", "push_m",
         )
     ]
     + [(name, "i4") for name in ("shape", "sweep", "reaction", "parriable")],
@@ -104,24 +120,41 @@ PHASE = np.dtype(
         (name, "f8")
         for name in (
             "change_share", "first_m", "first_lo_s", "first_hi_s", "down_weight",
+            "front", "within_gap_m", "back_off_m", "back_off_s",
             "near_gap_m", "near_lo_s", "near_hi_s", "far_lo_s", "far_hi_s",
         )
     ]
-    + [(name, "i4") for name in ("change_move", "rule", "rules", "act")],
+    + [
+        (name, "i4")
+        for name in ("change_move", "rule", "rules", "act", "retreat", "retreats", "interrupt", "interrupts")
+    ],
     align=True,
 )  # fmt: skip
 RULE = np.dtype(
-    [(name, "f8") for name in ("bearing_lo", "bearing_hi", "beyond", "gap_lo", "gap_hi")]
-    + [("weights", "f8", (MAX_ACTS,))],
+    [(name, "f8") for name in ("bearing_lo", "bearing_hi", "beyond", "gap_lo", "gap_hi", "every_s")]
+    + [("timer", "i4"), ("weights", "f8", (MAX_ACTS,))],
+    align=True,
+)
+RETREAT = np.dtype([(name, "f8") for name in ("gap_lo", "gap_hi", "chance", "lo_s", "hi_s")], align=True)
+INTERRUPT = np.dtype(
+    [(name, "f8") for name in ("at_s", "bearing_lo", "bearing_hi", "gap_lo", "gap_hi")]
+    + [(name, "i4") for name in ("move", "act")],
     align=True,
 )
 ACT = np.dtype(
-    [(name, "f8") for name in ("approach_m", "approach_s", "cooldown_s", "strafe_odds")]
-    + [(name, "i4") for name in ("move", "chain", "chains")],
+    [
+        (name, "f8")
+        for name in (
+            "approach_m", "approach_s", "cooldown_s", "after_odds", "room_f", "room_r", "then_within",
+            "run_from_m", "run_chance", "run_always_m", "run_approach_m",
+        )
+    ]
+    + [(name, "i4") for name in ("move", "chain", "chains", "has_room", "has_then")]
+    + [("then", "f8", (MAX_ACTS,))],
     align=True,
-)
+)  # fmt: skip
 CHAIN = np.dtype([("weight", "f8"), ("link", "i4"), ("links", "i4")], align=True)
-LINK = np.dtype([("within_m", "f8"), ("move", "i4")], align=True)
+LINK = np.dtype([("within_m", "f8"), ("bearing_lo", "f8"), ("bearing_hi", "f8"), ("move", "i4")], align=True)
 EDGE = np.dtype([(name, "f8") for name in ("nx", "ny", "d")] + [("cliff", "i4")], align=True)
 
 TURN_ACT = MAX_ACTS - 1
@@ -137,8 +170,13 @@ TABLES = np.dtype(
         ("curves", "f8", (16384,)),  # cumulative metres per tick of the player's moves, one after the other
         ("boss_moves", BOSS_MOVE, (96,)),
         ("boss_curves", "f8", (32768, 4)),  # [row, (forward, right, chase share per tick, turn per tick)]
+        ("strikes", STRIKE, (64,)),
         ("hits", HIT, (160,)),
+        ("throws", THROW, (32,)),
+        ("stretches", STRETCH, (64,)),
         ("phases", PHASE, (4,)),
+        ("retreats", RETREAT, (16,)),
+        ("interrupts", INTERRUPT, (64,)),
         ("rules", RULE, (64,)),
         ("acts", ACT, (64,)),
         ("chains", CHAIN, (160,)),
@@ -157,17 +195,15 @@ def pack(moveset: Moveset) -> Array:
     _check_room(moveset.boss)
     tick_s = moveset.player.label_s_per_step / TICKS_PER_STEP
     curves = _Curves(tick_s)
-    player_moves = _player_moves(moveset, curves)
+    player_moves, strikes = _player_moves(moveset, curves)
     roll_curves = _roll_curves(moveset, curves)
-    boss_moves, boss_curves, hits = _boss_moves(moveset, tick_s)
-    phases, rules, acts, chains, links = _decisions(moveset.boss)
+    boss = _boss_moves(moveset, tick_s)
     timings = np.array([(0.0, 0.0, 0.0), *((a.attack_s, a.roll_s, a.move_s) for a in moveset.player_animations)])
     tables = np.zeros(1, TABLES)
     tables["const"] = _const(moveset, tick_s, roll_curves)
     for name, rows in (
-        ("timings", timings), ("player_moves", player_moves), ("curves", curves.array()), ("boss_moves", boss_moves),
-        ("boss_curves", boss_curves), ("hits", hits), ("phases", phases), ("rules", rules), ("acts", acts),
-        ("chains", chains), ("links", links), ("edges", _edges(moveset)),
+        ("timings", timings), ("player_moves", player_moves), ("strikes", strikes), ("curves", curves.array()),
+        *boss.items(), *_decisions(moveset.boss).items(), ("edges", _edges(moveset)),
         ("starts", np.array([moveset.arena.player_start, *moveset.arena.player_starts])),
     ):  # fmt: skip
         room = tables[name].shape[1]
@@ -182,6 +218,10 @@ def pack(moveset: Moveset) -> Array:
 def _check_room(boss: Boss) -> None:
     counts = {f"phase.{number}.act": (len(phase.acts), TURN_ACT) for number, phase in enumerate(boss.phases, start=1)}
     counts |= {f"move.{move.name}.hit": (len(move.hits), MAX_HITS) for move in boss.moves}
+    counts |= {
+        f"phase.{number}.rule (with every_s)": (sum(rule.every_s > 0.0 for rule in phase.rules), MAX_TIMERS)
+        for number, phase in enumerate(boss.phases, start=1)
+    }
     for key, (count, room) in counts.items():
         if count > room:
             raise DataError(boss.name, key, count, f"is too much for the simulator, which has room for {room}")
@@ -230,15 +270,24 @@ def _roll_curves(moveset: Moveset, curves: _Curves) -> dict[str, int]:
     }
 
 
-def _player_moves(moveset: Moveset, curves: _Curves) -> Array:
+def _player_moves(moveset: Moveset, curves: _Curves) -> tuple[Array, Array]:
     moves = moveset.player.moves
     names = [move.name for move in moves]
     labels = [label.name for label in moveset.player_animations]
     table = np.zeros(len(moves), PLAYER_MOVE)
+    strikes: list[tuple[float, ...]] = []
     for row, move in zip(table, moves, strict=True):
         _fill_player_move(row, move, names, curves)
         row["label"] = labels.index(move.animation)
-    return table
+        row["strike"], row["strikes"] = len(strikes), len(move.strikes)
+        strikes.extend(
+            (
+                strike.from_s, strike.to_s, strike.reach_m, math.radians(strike.arc_deg),
+                damage_of(strike.power, moveset.boss.defence), strike.poise,
+            )
+            for strike in move.strikes
+        )  # fmt: skip
+    return table, np.array(strikes, STRIKE)
 
 
 def _index(names: list[str], name: str) -> int:
@@ -247,19 +296,18 @@ def _index(names: list[str], name: str) -> int:
 
 def _fill_player_move(row: Any, move: PlayerMove, names: list[str], curves: _Curves) -> None:
     row["kind"] = PLAYER_KINDS.index(move.kind)
-    row["end_s"], row["sp_cost"], row["sp_s"], row["regen_s"] = move.end_s, move.sp_cost, move.sp_s, move.regen_from_s
+    row["end_s"], row["regen_s"] = move.end_s, move.regen_from_s
+    row["payments"], row["sp_part"] = len(move.sp_s), move.sp_cost / len(move.sp_s)
+    row["sp_s"][: len(move.sp_s)] = move.sp_s
     for key, span in (
         ("turn", move.turn_s), ("inv", move.invulnerable_s), ("parry", move.parry_s), ("guard", move.guard_s),
     ):  # fmt: skip
         row[f"{key}_from"], row[f"{key}_to"] = span
     row["guard_factor"] = move.guarded_damage_factor
-    row["riposte_damage"], row["riposte_s"] = move.riposte_damage, move.riposte_s
     row["held_m"], row["lock_s"], row["down"] = move.held_m, move.lock_s, move.knocked_down
-    row["hit_from"], row["hit_to"] = NO_SPAN
-    if move.strike is not None:
-        strike = move.strike
-        row["hit_from"], row["hit_to"], row["reach_m"] = strike.from_s, strike.to_s, strike.reach_m
-        row["arc"], row["damage"], row["poise"] = math.radians(strike.arc_deg), strike.damage, strike.poise
+    row["strikes_from_s"] = min((strike.from_s for strike in move.strikes), default=NEVER_S)
+    row["strikes_to_s"] = max((strike.to_s for strike in move.strikes), default=NEVER_S)
+    row["moved_m"] = math.hypot(*(sum(getattr(move.motion, name, ())) for name in ("forward_m", "right_m")))
     for key in ("on_light", "on_heavy", "on_roll", "on_end"):
         row[key] = _index(names, getattr(move, key))
     for key, name in (("curve_f", "forward_m"), ("curve_r", "right_m"), ("curve_b", "backward_m")):
@@ -271,13 +319,15 @@ def _fill_player_move(row: Any, move: PlayerMove, names: list[str], curves: _Cur
         )
 
 
-def _boss_moves(moveset: Moveset, tick_s: float) -> tuple[Array, Array, Array]:
+def _boss_moves(moveset: Moveset, tick_s: float) -> dict[str, Any]:
     boss = moveset.boss
     names = [move.name for move in boss.moves]
     reactions = [move.name for move in moveset.player.moves]
     table = np.zeros(len(boss.moves), BOSS_MOVE)
     parts: list[Array] = []
     hits: list[Any] = []
+    throws: list[tuple[float, ...]] = []
+    stretches: list[tuple[float, ...]] = []
     row_count = 0
     for row, move in zip(table, boss.moves, strict=True):
         curve = _boss_curve(boss, move, tick_s)
@@ -287,15 +337,24 @@ def _boss_moves(moveset: Moveset, tick_s: float) -> tuple[Array, Array, Array]:
         row["hit"], row["hits"] = len(hits), len(move.hits)
         row["hits_from_s"] = min((hit.from_s for hit in move.hits), default=NEVER_S)
         row["hits_to_s"] = max((hit.to_s for hit in move.hits), default=NEVER_S)
-        hits.extend(_hit_rows(move, reactions))
+        hits.extend(_hit_rows(move, reactions, moveset.player.defence))
+        row["throw"], row["throws"] = len(throws), len(move.throws)
+        by_time = sorted(move.throws, key=lambda throw: throw.at_s)
+        throws.extend((throw.at_s, damage_of(throw.power, moveset.player.defence)) for throw in by_time)
+        row["stretch"], row["stretches"] = len(stretches), len(move.stretches)
+        stretches.extend(
+            (part.from_s, part.to_s, part.arrive_m, *part.range_m, part.reference_m) for part in move.stretches
+        )
         row["label"] = (
             moveset.boss_animations.index(move.animation) if move.animation in moveset.boss_animations else -1
         )
         row["kind"] = MOVE_KINDS.index(move.kind)
         row["link_s"], row["label_end_s"], row["end_s"] = move.link_s, move.label_end_s, move.end_s
         row["blend_s"], row["grab"] = move.blend_s, _index(names, move.grab_move)
-        row["throw_damage"], row["throw_s"] = move.throw_damage, move.throw_damage_s
-    return table, np.concatenate(parts), np.array(hits, HIT)
+    return {
+        "boss_moves": table, "boss_curves": np.concatenate(parts), "hits": np.array(hits, HIT),
+        "throws": np.array(throws, THROW), "stretches": np.array(stretches, STRETCH),
+    }  # fmt: skip
 
 
 def _boss_curve(boss: Boss, move: BossMove, tick_s: float) -> Array:
@@ -314,7 +373,7 @@ def _boss_curve(boss: Boss, move: BossMove, tick_s: float) -> Array:
     for track in move.tracks:
         active = (times_s + tick_s / 2 >= track.from_s) & (times_s + tick_s / 2 < track.to_s)
         curve[active, 3] = np.maximum(curve[active, 3], math.radians(track.deg_per_s) / TICKS_PER_S)
-    if move.kind in ("walk", "strafe"):
+    if move.kind in ("walk", "retreat", "strafe"):
         curve[:, 3] = math.radians(boss.turn_deg_per_s) / TICKS_PER_S
     return curve
 
@@ -332,11 +391,12 @@ def _unrolled(motion: Motion, end_s: float) -> Motion:
     return Motion(motion.first_s, motion.step_s, extended(motion.forward_m), extended(motion.right_m))
 
 
-def _hit_rows(move: BossMove, reactions: list[str]) -> list[Any]:
+def _hit_rows(move: BossMove, reactions: list[str], defence: Defence) -> list[Any]:
     rows = np.zeros(len(move.hits), HIT)
     for row, hit in zip(rows, move.hits, strict=True):
-        for key in ("from_s", "to_s", "reach_m", "inner_m", "half_width_m", "offset_m", "damage", "parriable", "sweep"):
+        for key in ("from_s", "to_s", "reach_m", "inner_m", "half_width_m", "offset_m", "push_m", "parriable", "sweep"):
             row[key] = getattr(hit, key)
+        row["damage"] = damage_of(hit.power, defence)
         row["arc_from"], row["arc_to"] = (math.radians(side) for side in hit.arc_deg)
         row["blade"] = math.radians(hit.blade_deg)
         row["stamina"], row["shape"] = hit.guard_stamina, HIT_SHAPES.index(hit.shape)
@@ -344,43 +404,85 @@ def _hit_rows(move: BossMove, reactions: list[str]) -> list[Any]:
     return list(rows)
 
 
-def _decisions(boss: Boss) -> tuple[Array, Array, Array, Array, Array]:
+def _decisions(boss: Boss) -> dict[str, Any]:
     names = [move.name for move in boss.moves]
     phases = np.zeros(len(boss.phases), PHASE)
     rules: list[Any] = []
-    acts: list[tuple[Any, ...]] = []
+    acts: list[Any] = []
     chains: list[tuple[Any, ...]] = []
     links: list[tuple[Any, ...]] = []
+    retreats: list[tuple[float, ...]] = []
+    interrupts: list[tuple[Any, ...]] = []
     for row, phase in zip(phases, boss.phases, strict=True):
+        after = phase.after
         row["change_share"], row["change_move"] = phase.changes_at_hp_share, _index(names, phase.change_move)
         row["first_m"], row["down_weight"] = phase.first_approach_m, phase.down_approach_weight
         row["first_lo_s"], row["first_hi_s"] = phase.first_approach_s
-        row["near_gap_m"] = phase.strafe.near_gap_m
-        row["near_lo_s"], row["near_hi_s"] = phase.strafe.near_s
-        row["far_lo_s"], row["far_hi_s"] = phase.strafe.far_s
+        row["front"], row["within_gap_m"] = math.radians(after.front_deg), after.within_gap_m
+        row["back_off_m"], row["back_off_s"] = after.back_off_m, after.back_off_s
+        row["near_gap_m"] = after.near_gap_m
+        row["near_lo_s"], row["near_hi_s"] = after.near_s
+        row["far_lo_s"], row["far_hi_s"] = after.far_s
         row["rule"], row["rules"], row["act"] = len(rules), len(phase.rules), len(acts)
+        row["retreat"], row["retreats"] = len(retreats), len(after.retreats)
+        retreats.extend((*retreat.gap_m, retreat.chance, *retreat.lasts_s) for retreat in after.retreats)
         act_names = [act.name for act in phase.acts]
+        timers = 0
         for rule in phase.rules:
             packed = np.zeros((), RULE)
             packed["bearing_lo"], packed["bearing_hi"] = (math.radians(side) for side in rule.bearing_deg)
             packed["beyond"] = math.radians(rule.beyond_deg)
             packed["gap_lo"], packed["gap_hi"] = rule.gap_m
+            packed["every_s"], packed["timer"] = rule.every_s, timers if rule.every_s > 0.0 else -1
+            timers += rule.every_s > 0.0
             for name, weight in rule.weights.items():
                 packed["weights"][TURN_ACT if name == TURN else act_names.index(name)] = weight
             rules.append(packed)
+        row["interrupt"] = len(interrupts)
+        for interrupt in phase.interrupts:
+            sides = (math.radians(side) for side in interrupt.bearing_deg)
+            given = (interrupt.at_s, *sides, *interrupt.gap_m)
+            act_row = row["act"] + act_names.index(interrupt.act)
+            interrupts.extend((*given, names.index(move), act_row) for move in interrupt.moves)
+        row["interrupts"] = len(interrupts) - row["interrupt"]
         for act in phase.acts:
-            first_chain = len(chains)
+            packed = _act_row(boss, act, act_names)
+            packed["chain"], packed["chains"] = len(chains), len(act.chains)
+            acts.append(packed)
             for chain in act.chains:
                 chains.append((chain.weight, len(links), len(chain.links)))
-                links.extend((link.within_m, names.index(link.move)) for link in chain.links)
-            move = names.index(act.name)
-            acts.append(
-                (act.approach_m, act.approach_s, act.cooldown_s, act.strafe_odds, move, first_chain, len(act.chains))
-            )
-    return (
-        phases, np.array(rules, RULE), np.array(acts, ACT), np.array(chains, CHAIN),
-        np.array(links or [(0.0, 0)], LINK),
-    )  # fmt: skip
+                links.extend(
+                    (link.within_m, *(math.radians(side) for side in link.bearing_deg), names.index(link.move))
+                    for link in chain.links
+                )
+    return {
+        "phases": phases, "rules": np.array(rules, RULE), "acts": np.array(acts, ACT),
+        "chains": np.array(chains, CHAIN), "links": np.array(links, LINK),
+        "retreats": np.array(retreats, RETREAT), "interrupts": np.array(interrupts, INTERRUPT),
+    }  # fmt: skip
+
+
+def _act_row(boss: Boss, act: Act, act_names: list[str]) -> Any:
+    row = np.zeros((), ACT)
+    move = boss.moves[boss.move_index(act.name)]
+    for key in ("approach_m", "approach_s", "cooldown_s", "after_odds"):
+        row[key] = getattr(act, key)
+    row["move"] = boss.move_index(act.name)
+    if act.run is not None:
+        row["run_from_m"], row["run_chance"] = act.run.from_m, act.run.chance
+        row["run_always_m"], row["run_approach_m"] = act.run.always_from_m, act.run.approach_m
+    else:
+        row["run_from_m"], row["run_always_m"] = ANYWHERE_M, ANYWHERE_M
+    if act.room_m > 0.0 and move.motion is not None:
+        # The room is needed where the hop leads to.
+        forward, right = sum(move.motion.forward_m), sum(move.motion.right_m)
+        length = math.hypot(forward, right) or 1.0
+        row["has_room"] = 1
+        row["room_f"], row["room_r"] = act.room_m * forward / length, act.room_m * right / length
+    row["has_then"], row["then_within"] = bool(act.then), math.radians(act.then_within_deg)
+    for name, weight in act.then.items():
+        row["then"][act_names.index(name)] = weight
+    return row
 
 
 def _edges(moveset: Moveset) -> Array:
@@ -426,7 +528,7 @@ def _const(moveset: Moveset, tick_s: float, roll_curves: dict[str, int]) -> Arra
         "around_beyond": math.radians(boss.turn_around_beyond_deg),
         "contact_drag": boss.contact_drag,
         "opened_factor": boss.damage_taken_factor, "riposte_m": boss.riposte_within_m,
-        "riposte_arc": math.radians(boss.riposte_arc_deg),
+        "riposte_facing": math.radians(boss.riposte_facing_deg),
         "ground_x": arena.ground_origin_m[0], "ground_y": arena.ground_origin_m[1], "low_z": arena.low_m[2],
         "boss_x": arena.boss_start[0], "boss_y": arena.boss_start[1], "boss_a": arena.boss_start[2],
         "rnd_timing": bounds.timing, "rnd_hit_shift_s": bounds.hit_shift_s, "rnd_reach": bounds.reach,
@@ -457,6 +559,9 @@ def _const(moveset: Moveset, tick_s: float, roll_curves: dict[str, int]) -> Arra
         ("b_executed", "executed"),
     ):  # fmt: skip
         values[key] = boss.move_index(name)
+    move_names = [move.name for move in boss.moves]
+    for key, name in (("b_back", "walk_back"), ("b_run", "run")):
+        values[key] = move_names.index(name) if name in move_names else values["b_walk"]
     values["id_boss_idle"] = moveset.boss_animations.index(boss.moves[boss.move_index("idle")].animation)
     const = np.zeros(1, CONST)
     for key, value in values.items():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from soulsgym.movesets.boss import LARGEST_BODY_M, LONGEST_S, Motion, parse_motion
+from soulsgym.movesets.damage import ATTACK_TYPES, Defence, Power, parse_defence
 from soulsgym.movesets.reader import Table, suggestion
 
 PLAYER_KINDS = ("attack", "parry", "riposte", "roll", "reaction", "grabbed")
@@ -26,6 +27,9 @@ MOTION_LISTS = ("forward_m", "right_m", "backward_m")
 FASTEST_TURN_RAD_PER_S = 60.0
 """One radian a tick, about as far as the simulator's turning is exact."""
 
+MAX_PAYMENTS = 2
+"""Times within a move at which stamina may be due."""
+
 Span = tuple[float, float]
 
 
@@ -41,13 +45,14 @@ class PlayerAnimation:
 
 @dataclass(frozen=True)
 class Strike:
-    """When and where an attack of the player lands."""
+    """When and where a blow of the player lands; those of a riposte land wherever the boss is."""
 
+    name: str
     from_s: float
     to_s: float
     reach_m: float
     arc_deg: float
-    damage: float
+    power: Power
     poise: float
 
 
@@ -60,15 +65,13 @@ class PlayerMove:
     kind: str
     end_s: float
     sp_cost: float
-    sp_s: float
+    sp_s: tuple[float, ...]
     regen_from_s: float
     turn_s: Span
     invulnerable_s: Span
     parry_s: Span
     guard_s: Span
     guarded_damage_factor: float
-    riposte_damage: float
-    riposte_s: float
     held_m: float
     lock_s: float
     knocked_down: bool
@@ -76,7 +79,7 @@ class PlayerMove:
     on_heavy: str
     on_roll: str
     on_end: str
-    strike: Strike | None
+    strikes: tuple[Strike, ...]
     motion: Motion | None
 
 
@@ -154,6 +157,8 @@ class Player:
     input_delay_ticks: float
     least_distance_m: float
     radius_m: float
+    attack: float
+    defence: Defence
     walk: Walk
     camera: Camera
     roll: Roll
@@ -226,9 +231,11 @@ def parse_player(file: Path, content: dict[str, object], animations: tuple[str, 
         "least_distance_m": body.number("least_distance_m", low=0.0, high=LARGEST_BODY_M),
         "radius_m": body.number("radius_m", low=0.0, high=LARGEST_BODY_M),
     }
+    weapon, defended = table.table("weapon"), table.table("defence")
+    attack, defence = weapon.number("attack", low=1.0), parse_defence(defended)
     walk, camera = _walk(table.table("walk"), sources), _camera(table.table("camera"), sources)
     roll = _roll(table.table("roll"), animations, sources)
-    moves = tuple(_move(key, inner, animations, sources) for key, inner in table.tables("move"))
+    moves = tuple(_move(key, inner, animations, attack, sources) for key, inner in table.tables("move"))
     flinch, fall = table.table("flinch"), table.table("fall")
     flinch_labels, fall_labels = (
         flinch.texts("animations", among=animations, count=4),
@@ -236,12 +243,12 @@ def parse_player(file: Path, content: dict[str, object], animations: tuple[str, 
     )
     flinch_s, loop_s = flinch.number("label_s", low=0.0), fall.number("loop_from_s", low=0.0)
     after_label, after_s = flinch.text("after_animation", among=animations), flinch.number("after_s", low=0.0)
-    for inner in (clock, body, flinch, fall):
+    for inner in (clock, body, weapon, defended, flinch, fall):
         sources |= {f"{inner.path}.{key}": source for key, source in inner.close().items()}
     table.close(inherited_source=True)
     _check_names(table, moves, roll)
     return Player(
-        name, **values, walk=walk, camera=camera, roll=roll, moves=moves, flinch_animations=flinch_labels,
+        name, **values, attack=attack, defence=defence, walk=walk, camera=camera, roll=roll, moves=moves, flinch_animations=flinch_labels,
         flinch_s=flinch_s, flinch_after_animation=after_label, flinch_after_s=after_s,
         fall_animations=fall_labels, fall_loop_from_s=loop_s, sources=sources,
     )  # fmt: skip
@@ -315,7 +322,9 @@ def _span(table: Table, key: str, end_s: float) -> Span:
     return span
 
 
-def _move(name: str, table: Table, animations: tuple[str, ...], sources: dict[str, str]) -> PlayerMove:
+def _move(
+    name: str, table: Table, animations: tuple[str, ...], attack: float, sources: dict[str, str]
+) -> PlayerMove:
     kind = table.text("kind", among=PLAYER_KINDS)
     animation = table.text("animation", among=animations)
     end_s = table.number("end_s", low=0.0, high=LONGEST_S)
@@ -324,36 +333,59 @@ def _move(name: str, table: Table, animations: tuple[str, ...], sources: dict[st
         key: table.number(key, low=0.0, default=default)
         for key, default in (
             ("sp_cost", 0.0), ("regen_from_s", NEVER_S), ("guarded_damage_factor", 1.0),
-            ("riposte_damage", 0.0), ("held_m", 0.0), ("lock_s", NEVER_S),
+            ("held_m", 0.0), ("lock_s", NEVER_S),
         )
     }  # fmt: skip
-    times: dict[str, Any] = {key: table.number(key, low=0.0, high=end_s, default=0.0) for key in ("sp_s", "riposte_s")}
+    sp_s = _due_s(table, end_s)
     links: dict[str, Any] = {key: table.text(key, default="") for key in LINKS}
-    strike = _strike(table.table("strike"), end_s, sources) if table.has("strike") else None
+    strikes = tuple(_strike(key, inner, kind, end_s, attack, sources) for key, inner in table.tables("strike"))
     motion = parse_motion(table.table("motion"), sources, MOTION_LISTS) if table.has("motion") else None
     knocked_down = table.flag("knocked_down")
     _closed(table, sources)
     return PlayerMove(
-        name, animation, kind, end_s, **numbers, **times, **spans, **links, knocked_down=knocked_down,
-        strike=strike, motion=motion,
+        name, animation, kind, end_s, sp_s=sp_s, **numbers, **spans, **links, knocked_down=knocked_down,
+        strikes=strikes, motion=motion,
     )  # fmt: skip
 
 
-def _strike(table: Table, end_s: float, sources: dict[str, str]) -> Strike:
+def _due_s(table: Table, end_s: float) -> tuple[float, ...]:
+    """When stamina is due: one time, or several at which an equal part of it is."""
+    if not table.has("sp_s"):
+        return (0.0,)
+    if not table.is_list("sp_s"):
+        return (table.number("sp_s", low=0.0, high=end_s),)
+    times = table.numbers("sp_s", low=0.0, high=end_s)
+    if list(times) != sorted(times) or len(times) > MAX_PAYMENTS:
+        raise table.error("sp_s", list(times), f"must be at most {MAX_PAYMENTS} times in order")
+    return times
+
+
+def _strike(
+    name: str, table: Table, kind: str, end_s: float, attack: float, sources: dict[str, str]
+) -> Strike:
     from_s = table.number("from_s", low=0.0)
     to_s = table.number("to_s")
     if not from_s < to_s <= end_s:
         raise table.error("to_s", to_s, f"must come after from_s = {from_s:g} and not past the move's end at {end_s:g}")
+    aimed = kind != "riposte"
     strike = Strike(
+        name,
         from_s,
         to_s,
-        table.number("reach_m", low=0.0),
-        table.number("arc_deg", low=0.0, high=180.0),
-        table.number("damage", low=0.0),
-        table.number("poise", low=0.0),
+        reach_m=table.number("reach_m", low=0.0) if aimed else 0.0,
+        arc_deg=table.number("arc_deg", low=0.0, high=180.0) if aimed else 0.0,
+        power=_strike_power(table, attack),
+        poise=table.number("poise", low=0.0, default=0.0),
     )
     _closed(table, sources)
     return strike
+
+
+def _strike_power(table: Table, attack: float) -> Power:
+    if table.has("damage"):
+        return Power(damage=table.number("damage", low=0.0))
+    share = table.number("motion_value", low=0.01, high=100.0)
+    return Power(attack * share, table.text("attack_type", among=ATTACK_TYPES))
 
 
 def _check_names(table: Table, moves: tuple[PlayerMove, ...], roll: Roll) -> None:

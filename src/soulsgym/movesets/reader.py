@@ -50,6 +50,10 @@ class Table:
         self._known.append(key)
         return key in self._content
 
+    def is_list(self, key: str) -> bool:
+        """Is there a list under the key?"""
+        return isinstance(self._content.get(key), list)
+
     def _take(self, key: str, kind: str) -> Any:
         self._known.append(key)
         if key not in self._content:

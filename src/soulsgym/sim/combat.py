@@ -103,6 +103,9 @@ def _struck(f, g, c, T, hit, row):
         start_flinch(f, c.flinch[_flinch_side(f)])
         return
     start_reaction(f, c, moves, reaction, heading_to(f.bx - f.px, f.by - f.py))
+    if hit.push_m > 0.0 and reaction == hit.reaction and moves[reaction].moved_m > 0.0:
+        f.kf = hit.push_m / moves[reaction].moved_m
+        f.kr = f.kf
 
 
 @inner
@@ -150,29 +153,34 @@ def _wound_boss(f, g, damage, move):
 
 @inner
 def player_blows(f, g, c, T, r, dx, dy):
-    """The blow of the player's move in this tick."""
-    if f.pmove < 0 or f.struck == 1:
+    """The blows of the player's move in this tick."""
+    if f.pmove < 0:
         return
     mine = T.player_moves[f.pmove]
-    if mine.kind == RIPOSTE:
-        if f.pt >= mine.riposte_s:
-            f.struck = 1
-            _wound_boss(f, g, mine.riposte_damage, f.pmove)
+    if not mine.strikes_from_s <= f.pt <= mine.strikes_to_s:
         return
-    if not mine.hit_from <= f.pt <= mine.hit_to:
-        return
-    if r > mine.reach_m or abs(wrap(heading_to(-dx, -dy) - f.pa)) > mine.arc:
-        return
-    f.struck = 1
+    for i in range(mine.strikes):
+        strike = T.strikes[mine.strike + i]
+        bit = 1 << i
+        if f.struck & bit or not strike.from_s <= f.pt <= strike.to_s:
+            continue
+        if mine.kind != RIPOSTE and (r > strike.reach_m or abs(wrap(heading_to(-dx, -dy) - f.pa)) > strike.arc):
+            continue
+        f.struck |= bit
+        _strike_boss(f, g, c, T, strike)
+
+
+@inner
+def _strike_boss(f, g, c, T, strike):
     kind = T.boss_moves[f.bmove].kind
     opened = kind in (OPEN, PARRIED)
-    _wound_boss(f, g, round(mine.damage * (c.opened_factor if opened else 1.0)), f.pmove)
+    _wound_boss(f, g, round(strike.damage * (c.opened_factor if opened else 1.0)), f.pmove)
     f.poise_t = 0.0
     # A change of phase is never broken off: it would begin again, with all its openings.
     if opened or kind in (EXECUTED, TRANSFORM):
         return
-    f.poise -= mine.poise
-    if f.poise <= 0.0 and T.boss_moves[f.bmove].throw_damage == 0.0 and f.boss_hp > 0.0:
+    f.poise -= strike.poise
+    if f.poise <= 0.0 and T.boss_moves[f.bmove].throws == 0 and f.boss_hp > 0.0:
         f.poise = c.poise
         f.act = NO_ACT
         f.links = 0
@@ -184,16 +192,16 @@ def may_riposte(f, c, T, r):
     """Does a light attack now become the riposte?"""
     if T.boss_moves[f.bmove].kind != PARRIED or r > c.riposte_m:
         return False
-    return abs(bearing_of_player(f)) <= c.riposte_arc
+    return abs(wrap(boss_heading(f) - f.pa)) >= c.riposte_facing
 
 
 @inner
 def held_tick(f, g, c, T):
     """A grabbed player takes the damage of the throw."""
     boss = T.boss_moves[f.bmove]
-    if boss.throw_damage > 0.0 and f.paid == 1 and f.bt >= boss.throw_s:
-        f.paid = 2
-        hurt(f, g, round(boss.throw_damage * f.damage_k), f.bmove)
+    while f.thrown < boss.throws and f.bt >= T.throws[boss.throw + f.thrown].at_s:
+        hurt(f, g, round(T.throws[boss.throw + f.thrown].damage * f.damage_k), f.bmove)
+        f.thrown += 1
 
 
 @inner

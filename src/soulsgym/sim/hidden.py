@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from soulsgym.movesets.pack import MAX_ACTS
+from soulsgym.movesets.pack import MAX_ACTS, MAX_TIMERS
 
 NO_MOVE = -1
 """The player stands or walks."""
@@ -45,7 +45,10 @@ HIDDEN = np.dtype(
         *(
             (name, "i4")
             for name in (
-                "pmove", "plabel", "cf", "cr", "paid", "struck", "walk_ticks", "held_steps", "held_key",
+                "pmove", "plabel", "cf", "cr",
+                "paid",  # parts of the stamina of the move that are paid
+                "struck",  # bits: blows of the move that landed
+                "walk_ticks", "held_steps", "held_key",
                 "last_roll", "after_roll", "lock", "regen_wait",
             )
         ),
@@ -61,6 +64,7 @@ HIDDEN = np.dtype(
                 "bt", "blabel_t", "cum_f", "cum_r",  # time in the move; metres of its curve used up
                 "bcar_x", "bcar_y",  # metres per tick carried over from the move before
                 "goal_t", "shift", "clock_s",
+                "scale",  # of the forward motion in the running stretch
             )
         ),
         *(
@@ -68,9 +72,14 @@ HIDDEN = np.dtype(
             for name in (
                 "bmove", "blabel", "phase", "changes", "first", "goal", "act", "link", "links", "linked", "decided",
                 "hit_bits", "dodge_bits", "pending",
+                "thrown",  # blows of the throw that were dealt
+                "running",  # does he run to where the act begins?
+                "interrupted",  # bits: interrupts of the phase that were looked at in this move
+                "stretch",  # of the move, counted from 0; -1 none yet
             )
         ),
         ("ready_s", "f8", (MAX_ACTS,)),  # when each act of the phase has cooled down
+        ("timer_s", "f8", (MAX_TIMERS,)),  # when each rule of the phase that waits for a time fits again
     ],
     align=True,
 )  # fmt: skip

@@ -10,8 +10,7 @@ from soulsgym.sim.compiling import inner
 from soulsgym.sim.geometry import PI, arctan2, blend_direction, cosine, heading_to, sine, turned, wrap
 from soulsgym.sim.hidden import FALL_MOVE, NO_MOVE, ROLL_MOVE
 
-ATTACK = PLAYER_KINDS.index("attack")
-ROLLING = PLAYER_KINDS.index("roll")
+REACTION = PLAYER_KINDS.index("reaction")
 GRABBED = PLAYER_KINDS.index("grabbed")
 NONE, ROLL, LIGHT, HEAVY, PARRY = (int(button) for button in Button)
 
@@ -92,7 +91,6 @@ def start_reaction(f, c, moves, move, heading):
     if not _regenerates(f, c, moves):
         f.regen_wait = int(c.regen_delay)
     start_move(f, moves, move)
-    f.paid = 1
     set_heading(f, heading)
 
 
@@ -330,13 +328,15 @@ def stamina_tick(f, c, moves):
         f.regen_wait -= 1
     elif _regenerates(f, c, moves):
         f.sp = min(c.sp, f.sp + c.sp_per_tick)
-    if f.paid == 0:
-        if f.pmove == ROLL_MOVE:
+    if f.pmove == ROLL_MOVE:
+        if f.paid == 0:
             f.sp = max(c.sp_floor, f.sp - c.roll_cost)
             f.paid = 1
-        elif f.pmove >= 0 and f.pt >= moves[f.pmove].sp_s:
-            f.sp = max(c.sp_floor, f.sp - moves[f.pmove].sp_cost)
-            f.paid = 1
+    elif f.pmove >= 0:
+        row = moves[f.pmove]
+        if f.paid < row.payments and f.pt >= row.sp_s[f.paid]:
+            f.sp = max(c.sp_floor, f.sp - row.sp_part)
+            f.paid += 1
 
 
 @inner

@@ -27,6 +27,7 @@ from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE
 from soulsgym.sim.player import (
     GRABBED,
     NONE,
+    REACTION,
     hold,
     roll_profiles,
     set_heading,
@@ -39,6 +40,8 @@ from soulsgym.state import MAX_DURATION_S
 
 FLINCH_ROLE = -4
 """Of a label: shown for a moment over a roll that goes on."""
+JUST_HIT_S = 0.05
+"""The simulated blow may come this much after the recorded reaction to it begins."""
 NO_BLOW, GUARDED_BLOW = -9, -5
 """Instead of the reaction a recorded blow causes."""
 
@@ -132,7 +135,9 @@ def _adopt_label(f, c, T, roles, label, shown_s):
         f.last_roll = label
     elif role >= 0:
         start_move(f, T.player_moves, role)
-        f.paid = 1 if shown_s >= T.player_moves[role].sp_s else 0
+        f.paid = 0
+        while f.paid < T.player_moves[role].payments and shown_s >= T.player_moves[role].sp_s[f.paid]:
+            f.paid += 1
     else:
         f.pmove, f.flinch_t, f.car_s, f.walk_ticks, f.stop_t = role, -1.0, -1.0, 0, 0.0
     f.plabel = label
@@ -188,10 +193,13 @@ def replay_player(fights, controls, blows, roles, boss_moves, template, state, s
 
 
 @inner
-def _player_at(f, before, after, tick, c):
+def _player_at(f, before, after, tick, c, T):
     """The player's state at the end of a tick between two observations that the follower has seen."""
     left_s = (TICKS_PER_STEP - 1 - tick) * c.tick_s
-    if after.pt >= left_s:
+    # A reaction that has just begun does not yet protect from the blow that caused it.
+    since_s = after.pt - left_s
+    reacts = after.pmove >= 0 and T.player_moves[after.pmove].kind == REACTION and after.pmove != before.pmove
+    if since_s >= (JUST_HIT_S if reacts else 0.0):
         f.pmove, f.pt = after.pmove, after.pt - left_s
     else:
         f.pmove, f.pt = before.pmove, before.pt + (tick + 1) * c.tick_s
@@ -214,7 +222,6 @@ def _blows(f, g, c, T, r, dx, dy, tick, hits, count):
     if f.pmove >= 0 and T.player_moves[f.pmove].kind == GRABBED:
         held_tick(f, g, c, T)
     else:
-        f.paid = 1
         boss_blows(f, g, c, T, r, dx, dy)
     if f.bmove != move:
         f.bmove, f.bt, f.cum_f, f.cum_r, f.hit_bits = move, move_s, cum_f, cum_r, -1
@@ -253,7 +260,7 @@ def replay_boss(fights, states, script, template, state, g, T, strikes, steps, h
             x, y, angle = f.bx, f.by, boss_heading(f)
             _player_between(f, before, after, (tick + 1.0) / TICKS_PER_STEP)
             f.vx, f.vy = 0.0, 0.0
-            _player_at(f, states[i - 1], states[i], tick, c)
+            _player_at(f, states[i - 1], states[i], tick, c, T)
             dx, dy = f.px - f.bx, f.py - f.by
             boss_x, boss_y = body_tick(f, c, T, math.sqrt(dx * dx + dy * dy), dx, dy)
             separate(f, c, T, boss_x, boss_y)

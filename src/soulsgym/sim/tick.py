@@ -326,6 +326,9 @@ def _reset(f, g, c, T, start, phase, changes, strength):
     f.blabel, f.blabel_t = -1, 0.0
     for i in range(f.ready_s.shape[0]):
         f.ready_s[i] = 0.0
+    for i in range(f.timer_s.shape[0]):
+        f.timer_s[i] = 0.0
+    f.running = 0
     start_boss_move(f, c, T, c.b_idle)
     g.step = 0
     g.outcome = RUNNING

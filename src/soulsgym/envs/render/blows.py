@@ -37,19 +37,18 @@ def draw_boss_blows(
 
 
 def draw_player_blow(canvas: Drawing, fight: np.void, player: Stand, moveset: Moveset) -> None:
-    """The blow of the player's move."""
+    """The blows of the player's move; those of a riposte have no area."""
     if fight["player_move"] < 0:
         return
-    strike, move_s = moveset.player.moves[int(fight["player_move"])].strike, float(fight["player_move_s"])
-    if strike is None:
-        return
-    area = strike_area(strike, player)
-    if strike.from_s <= move_s and move_s - moveset.player.label_s_per_step < strike.to_s:
-        canvas.polygon(area, palette.PLAYER_STRIKE, 0.55)
-        canvas.lines(area, palette.WHITE, 1.5, closed=True)
-    elif 0.0 < strike.from_s - move_s <= STRIKE_COMING_S:
-        canvas.polygon(area, palette.PLAYER_STRIKE, 0.12)
-        canvas.lines(area, palette.PLAYER_STRIKE, 1.2, 0.6, closed=True)
+    move, move_s = moveset.player.moves[int(fight["player_move"])], float(fight["player_move_s"])
+    for strike in move.strikes if move.kind != "riposte" else ():
+        area = strike_area(strike, player)
+        if strike.from_s <= move_s and move_s - moveset.player.label_s_per_step < strike.to_s:
+            canvas.polygon(area, palette.PLAYER_STRIKE, 0.55)
+            canvas.lines(area, palette.WHITE, 1.5, closed=True)
+        elif 0.0 < strike.from_s - move_s <= STRIKE_COMING_S:
+            canvas.polygon(area, palette.PLAYER_STRIKE, 0.12)
+            canvas.lines(area, palette.PLAYER_STRIKE, 1.2, 0.6, closed=True)
 
 
 def _draw_coming(canvas: Drawing, hit: Hit, boss: Stand, progress: float) -> None:

@@ -179,8 +179,7 @@ class Hud:
             for span, colour in ((row.invulnerable_s, palette.INVULNERABLE), (row.parry_s, palette.PARRY))
             if span[1] > 0.0
         ]
-        if row.strike is not None:
-            spans.append((row.strike.from_s, row.strike.to_s, palette.PLAYER_STRIKE))
+        spans.extend((strike.from_s, strike.to_s, palette.PLAYER_STRIKE) for strike in row.strikes)
         return Clip(name, label_s, move_s, row.end_s, spans)
 
     def _boss_clip(self, fight: np.void) -> Clip:
