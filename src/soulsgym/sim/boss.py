@@ -322,7 +322,9 @@ def mind_tick(f, c, T, r):
     if kind == ATTACK or kind == HOP:
         if _interrupt(f, c, T, r):
             return
-        if f.linked == 0 and f.links > 0 and row.link_s >= 0.0 and f.bt >= row.link_s:
+        # A late blow holds up what follows, which would otherwise begin before it has landed.
+        link_s = min(row.link_s + max(f.shift, 0.0), row.label_end_s)
+        if f.linked == 0 and f.links > 0 and row.link_s >= 0.0 and f.bt >= link_s:
             f.linked = 1
             link = T.links[f.link]
             bearing = bearing_of_player(f)

@@ -1,4 +1,8 @@
-"""Counter-based randomness: the n-th draw of a fight depends on its key and n alone."""
+"""Counter-based randomness: the n-th draw of a fight depends on its key and n alone.
+
+Key, counter and bits are converted to 64 unsigned bits on the way in. Numba makes a signed number of a signed and an
+unsigned one, and shifts that with its sign: half of the values would never come up.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ _TO_UNIT = 1.0 / (1 << 53)
 @njit
 def mixed(key, counter):
     """64 well-mixed bits of a key and a counter (the finaliser of SplitMix64)."""
-    z = key + _STEP * (counter + np.uint64(1))
+    z = np.uint64(key) + _STEP * (np.uint64(counter) + np.uint64(1))
     z = (z ^ (z >> _S30)) * _MIX_A
     z = (z ^ (z >> _S27)) * _MIX_B
     return z ^ (z >> _S31)
@@ -25,7 +29,7 @@ def mixed(key, counter):
 @njit
 def unit(bits):
     """A number in [0, 1) of 64 bits."""
-    return (bits >> _S11) * _TO_UNIT
+    return (np.uint64(bits) >> _S11) * _TO_UNIT
 
 
 @njit

@@ -168,7 +168,7 @@ def _step(f, g, c, T, key, button):
 @inner
 def _noise(f, g, index):
     """A number in [-1, 1) that depends on fight, step and index, and disturbs no draw of the fight."""
-    return 2.0 * unit(mixed(f.key ^ NOISE_SALT, np.uint64(g.step) * np.uint64(16) + np.uint64(index))) - 1.0
+    return 2.0 * unit(mixed(f.key ^ NOISE_SALT, g.step * 16 + index)) - 1.0
 
 
 @inner
@@ -278,7 +278,7 @@ def _randomize(f, c, strength):
     f.speed_k += strength * _centred(f, c.rnd_speed)
     f.shift_s = strength * c.rnd_hit_shift_s
     f.drop = strength * c.rnd_drop * draw(f)
-    f.delay = int(strength * c.rnd_delay * draw(f) + 0.5)
+    f.delay = int((int(strength * c.rnd_delay + 0.5) + 1) * draw(f))
     f.noise_m, f.noise_rad, f.noise_s = (
         strength * c.rnd_position_m,
         strength * c.rnd_heading,

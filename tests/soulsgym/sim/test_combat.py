@@ -149,6 +149,22 @@ def test_blows_come_at_their_time_with_their_damage(duel, move, away_m, damage, 
     assert duel.moveset.boss.moves[record["hit_by"]].name == move
 
 
+@pytest.mark.parametrize("shift_s", [-0.1, 0.1])
+def test_a_shift_makes_a_blow_early_or_late(duel, shift_s):
+    plain = struck_by(duel, "chop", away_m=3.0)["time_s"]
+    duel.begin(away_m=3.0).force("chop")
+    duel.hidden["shift"] = shift_s
+    assert duel.until(hit)["time_s"] - plain == pytest.approx(shift_s, abs=1e-3)
+
+
+def test_a_late_blow_lands_before_what_follows_it(duel):
+    duel.begin(away_m=3.0).force("thrust", links=("thrust", 0))
+    duel.hidden["shift"] = 0.1
+    record = duel.until(hit, at_most=30)
+    assert record["hit_by"] == duel.moveset.boss.move_index("thrust")
+    assert duel.boss_move(duel.until(lambda record: duel.boss_move(record) != "thrust")) == "swing"
+
+
 def test_the_last_blow_is_remembered(duel):
     duel.begin(away_m=2.0, player_hp=50.0).force("bash")
     record = duel.until(hit, at_most=10)

@@ -156,19 +156,6 @@ def test_foreign_snapshots_are_refused(moveset):
 # ---------------------------------------------------------------- randomisation
 
 
-def test_randomisation_draws_within_its_bounds(moveset):
-    engine, _ = started(moveset, range(500), randomize=1.0)
-    bounds, hidden = moveset.boss.randomize, engine.hidden
-    drawn = {
-        "boss_clock": bounds.timing, "reach_k": bounds.reach, "damage_k": bounds.damage, "speed_k": bounds.speed,
-    }  # fmt: skip
-    for field, bound in drawn.items():
-        assert np.abs(hidden[field] - 1.0).max() <= bound
-        assert np.ptp(hidden[field]) > 1.8 * bound
-    assert hidden["drop"].max() <= bounds.dropped_inputs
-    assert set(hidden["delay"].tolist()) == set(range(int(bounds.input_delay_ticks) + 1))
-
-
 def test_without_randomisation_every_fight_is_plain(moveset):
     engine, _ = started(moveset, range(5))
     for field in ("boss_clock", "reach_k", "damage_k", "speed_k"):
@@ -180,13 +167,6 @@ def test_without_randomisation_every_fight_is_plain(moveset):
 def test_half_the_strength_is_half_the_deviation(moveset):
     full, half = started(moveset, range(50), randomize=1.0)[0], started(moveset, range(50), randomize=0.5)[0]
     assert half.hidden["damage_k"] - 1.0 == pytest.approx((full.hidden["damage_k"] - 1.0) / 2)
-
-
-def test_noise_blurs_what_is_shown_and_not_what_is(moveset):
-    engine, _ = started(moveset, range(200), randomize=1.0)
-    shown = engine.fights["player_pose"][:, 0] - engine.hidden["px"]
-    assert 0.8 * 0.05 < np.abs(shown).max() <= 0.05 + 1e-4
-    assert abs(shown.mean()) < 0.02
 
 
 def test_noise_disturbs_no_draw_of_the_fight(moveset):
@@ -258,10 +238,7 @@ def test_the_standard_start(moveset):
 def test_random_poses_come_from_the_arenas_list(moveset):
     engine, _ = started(moveset, range(400))
     listed = {tuple(np.float32(pose[:2]).tolist()) for pose in moveset.arena.player_starts}
-    drawn = [tuple(row) for row in engine.fights["player_pose"][:, :2].tolist()]
-    assert set(drawn) == listed
-    # 400 draws of 11: each within five standard deviations of 36.
-    assert all(8 < drawn.count(place) < 65 for place in listed)
+    assert {tuple(row) for row in engine.fights["player_pose"][:, :2].tolist()} == listed
 
 
 def test_a_start_in_the_middle_of_a_fight(moveset):

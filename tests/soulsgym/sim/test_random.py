@@ -1,6 +1,7 @@
 """Counter-based randomness."""
 
 import numpy as np
+import pytest
 
 from soulsgym.sim.hidden import HIDDEN
 from soulsgym.sim.random import draw, draw_between, mixed, unit
@@ -23,6 +24,13 @@ def fight(key=1234567):
 
 def test_the_sequence_of_a_key_is_splitmix64():
     assert tuple(int(mixed(np.uint64(1234567), np.uint64(n))) for n in range(5)) == SPLITMIX64
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, int])
+def test_signed_keys_and_counters_give_the_same_bits(kind):
+    assert tuple(int(mixed(kind(1234567), kind(n))) for n in range(5)) == SPLITMIX64
+    assert mixed(np.uint64(7), kind(-1)) == mixed(np.uint64(7), np.uint64(2**64 - 1))
+    assert unit(kind(-1)) == unit(np.uint64(2**64 - 1))
 
 
 def test_drawing_counts_and_uses_the_top_53_bits():
