@@ -16,6 +16,7 @@ from soulsai.cli.compare import compare_runs
 from soulsai.cli.config import config
 from soulsai.cli.control import pause, resume, save, stop
 from soulsai.cli.dashboard import dashboard
+from soulsai.cli.data import data
 from soulsai.cli.doctor import doctor
 from soulsai.cli.eval import evaluate_run
 from soulsai.cli.export import export
@@ -76,6 +77,7 @@ app.command()(resume)
 app.command()(stop)
 app.add_typer(config, name="config")
 app.command()(fidelity)
+app.command()(data)
 app.add_typer(bench, name="bench")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
@@ -39,6 +40,7 @@ class Arena:
     corners: tuple[Corner, ...]
     fall_m_per_s2: float
     deadly_drop_m: float
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def contains(self, x_m: float, y_m: float) -> bool:
         """Is the point inside the ring of corners?"""
@@ -67,11 +69,12 @@ def parse_arena(file: Path, content: dict[str, object], name: str) -> Arena:
     coefficients = ground.numbers("coefficients", count=6)
     corners = _corners(edge)
     fall, drop = edge.number("fall_m_per_s2", low=0.1), edge.number("deadly_drop_m", low=0.1)
-    for inner in (table, ground, edge):
-        inner.close()
+    sources = {
+        f"{inner.path}.{key}": source for inner in (table, ground, edge) for key, source in inner.close().items()
+    }
     arena = Arena(
         name, _pose(table, "low_m", low), _pose(table, "high_m", high), (centre[0], centre[1]),
-        player_start, boss_start, starts, (origin[0], origin[1]), coefficients, corners, fall, drop,
+        player_start, boss_start, starts, (origin[0], origin[1]), coefficients, corners, fall, drop, sources,
     )  # fmt: skip
     _check(table, arena)
     return arena

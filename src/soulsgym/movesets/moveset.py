@@ -42,7 +42,9 @@ def load_moveset(boss: str, variant: str = STANDARD, data: Path = DATA) -> Moves
     known = variants(boss, data)
     if variant not in known:
         raise MisuseError(f"variant {variant!r} of {boss} is not known{suggestion(variant, known)}")
-    return _load(boss, variant, data)
+    folder = data / "movesets"
+    above = None if variant == STANDARD else folder / f"{boss}.{variant}.toml"
+    return read_moveset(folder / f"{boss}.toml", above, data)
 
 
 def _check_known(boss: str, data: Path) -> None:
@@ -52,13 +54,13 @@ def _check_known(boss: str, data: Path) -> None:
 
 
 @cache
-def _load(boss: str, variant: str, data: Path) -> Moveset:
-    file = data / "movesets" / f"{boss}.toml"
+def read_moveset(file: Path, variant_file: Path | None = None, data: Path = DATA) -> Moveset:
+    """The fight of a boss's file, with a variant's file laid over it; player, arena and labels come from `data`."""
     content, adjust = read_toml(file), None
-    if variant != STANDARD:
+    if variant_file is not None:
         # The boss's own file is checked first: what is wrong after that is wrong in the variant.
-        _load(boss, STANDARD, data)
-        file = data / "movesets" / f"{boss}.{variant}.toml"
+        read_moveset(file, None, data)
+        file = variant_file
         changes = read_toml(file)
         adjust = parse_adjust(file, changes.pop("adjust", {}))
         content = overlay(content, changes)

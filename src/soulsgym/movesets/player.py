@@ -173,9 +173,9 @@ class Player:
 
 
 def parse_animations(
-    file: Path, content: dict[str, object], boss: str
+    file: Path, content: dict[str, object], boss: str, sources: dict[str, str] | None = None
 ) -> tuple[tuple[PlayerAnimation, ...], tuple[str, ...]]:
-    """The player's animation table and the labels of one boss, in the order of their ids."""
+    """The player's animation table and the labels of one boss, in the order of their ids; fills `sources` if given."""
     table = Table(file, "", content)
     inner = table.table("player")
     player = []
@@ -190,7 +190,9 @@ def parse_animations(
         raise table.error(f"boss.{boss}", None, f"is missing{suggestion(boss, tuple(groups))}")
     labels = groups[boss].texts("animations")
     groups[boss].close(inherited_source=True)
-    table.close()
+    found = table.close()
+    if sources is not None:
+        sources |= found
     names = tuple(label.name for label in player)
     _check_labels(inner, names)
     _check_once(groups[boss], labels)
