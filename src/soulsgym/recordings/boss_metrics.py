@@ -240,7 +240,7 @@ def _saturated(speeds: Array) -> Array:
         return speeds[:0]
     limit = np.sort(speeds)[-2]
     gathered: Array = speeds[np.abs(speeds - limit) <= NEAR_LIMIT * limit]
-    return gathered if len(gathered) >= FEWEST_SPEEDS else gathered[:0]
+    return gathered if len(gathered) >= FEWEST_SPEEDS and limit > 0.0 else gathered[:0]
 
 
 def _turn_limit_deg(moveset: Moveset) -> float:

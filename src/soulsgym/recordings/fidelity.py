@@ -25,6 +25,6 @@ def measure_fidelity(recording: Recording, moveset: Moveset) -> Fidelity:
         source=recording.source,
         steps=len(recording),
         episodes=len(episodes),
-        unbound=tuple(button.name.lower() for button in unbound_buttons(recording)),
+        unbound=tuple(button.name.lower() for button in unbound_buttons(recording, moveset)),
         metrics=(*player_metrics(episodes, moveset), *boss_metrics(episodes, replay)),
     )

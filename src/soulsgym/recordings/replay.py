@@ -61,7 +61,7 @@ class Replay:
 
     def follow(self, recording: Recording) -> list[Episode]:
         """Replay every episode with at least two records."""
-        unbound = unbound_buttons(recording)
+        unbound = unbound_buttons(recording, self.moveset)
         return [
             self._follow(recording.fights[low:high], _pressed(recording.actions[low:high], unbound))
             for low, high in recording.bounds()
@@ -110,18 +110,29 @@ class Replay:
         return [label.name for label in self.moveset.player_animations].index(name)
 
 
-def unbound_buttons(recording: Recording) -> tuple[Button, ...]:
-    """Buttons that were pressed while open and never did anything: keys the recorded game had not bound."""
+def unbound_buttons(recording: Recording, moveset: Moveset) -> tuple[Button, ...]:
+    """Buttons that were pressed while open and never began a move: keys the recorded game had not bound."""
+    begun_by_press = _labels_of_presses(moveset)
     label, shown_s = recording.fights["player_animation"], recording.fights["player_animation_duration"][:, 0]
+    hp = recording.fights["player_hp"][:, 0]
     tried: dict[Button, bool] = {}
     for low, high in recording.bounds():
         for i in range(low + 1, high):
             action = int(recording.actions[i])
             button = Button(int(ACTION_CONTROLS["button"][action]))
-            if button is not Button.NONE and recording.fights["action_mask"][i - 1, action]:
-                did = label[i] != label[i - 1] or shown_s[i] < shown_s[i - 1]
-                tried[button] = tried.get(button, False) or bool(did)
+            # A blow in the same step takes the press away.
+            if button is not Button.NONE and recording.fights["action_mask"][i - 1, action] and hp[i] >= hp[i - 1]:
+                # Other labels change whatever is pressed: a walk comes to its stop, and then the player stands.
+                began = (label[i] != label[i - 1] or shown_s[i] < shown_s[i - 1]) and label[i] in begun_by_press
+                tried[button] = tried.get(button, False) or bool(began)
     return tuple(button for button, worked in tried.items() if not worked)
+
+
+def _labels_of_presses(moveset: Moveset) -> set[int]:
+    """The labels of everything the player does only because a button is pressed."""
+    names = {move.animation for move in moveset.player.moves if move.kind not in ("reaction", "grabbed")}
+    names |= set(moveset.player.roll.animations)
+    return {i for i, label in enumerate(moveset.player_animations) if label.name in names}
 
 
 def _pressed(actions: npt.NDArray[np.int64], unbound: tuple[Button, ...]) -> npt.NDArray[np.int64]:

@@ -113,6 +113,9 @@ def _player_step(f, g, c, T, before, after, control, blow):
         if f.pmove != FALL_MOVE:
             separate(f, c, T, 0.0, 0.0)
             keep_inside(f, c, T)
+            if f.pmove == FALL_MOVE:
+                # A fight looks at the edge once a step, so every fall begins with the end of one.
+                break
     if blow.tick == TICKS_PER_STEP:
         _strike(f, c, T, blow, after)
 
