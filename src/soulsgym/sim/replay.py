@@ -23,7 +23,7 @@ from soulsgym.sim.boss import (
 from soulsgym.sim.combat import boss_blows, held_tick, keep_inside, separate
 from soulsgym.sim.compiling import inner
 from soulsgym.sim.geometry import cosine, heading_to, sine, wrap
-from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE
+from soulsgym.sim.hidden import FALL_MOVE, NO_MOVE, ROLL_MOVE
 from soulsgym.sim.player import (
     GRABBED,
     NONE,
@@ -118,6 +118,22 @@ def _player_step(f, g, c, T, before, after, control, blow):
                 break
     if blow.tick == TICKS_PER_STEP:
         _strike(f, c, T, blow, after)
+    if button != NONE or blow.tick >= 0:
+        _align_begin(f, c, after)
+
+
+@inner
+def _align_begin(f, c, record):
+    """What a press or a blow began in this step began when the recorded label says.
+
+    A press acts a frame earlier or later, and that decides at which step a roll lets the player walk again.
+    """
+    shown_s = record.player_animation_duration[0]
+    latest_s = c.label_step_s + 0.5 * c.tick_s
+    if f.plabel == record.player_animation and f.plabel_t < latest_s and shown_s < latest_s:
+        if f.pmove != NO_MOVE and abs(f.pt - f.plabel_t) < 1e-3:
+            f.pt = shown_s
+        f.plabel_t = shown_s
 
 
 @inner
@@ -176,12 +192,13 @@ def _note_player(row, f, c, T):
 def replay_player(fights, controls, blows, roles, boss_moves, template, state, states, g, T, predictions):
     """Follow one episode: predictions[i, h] is the player h steps after the recorded moment i, for h from 1 on.
 
-    `states[i]` becomes the simulator's record of the player at that moment.
+    There are as many moments as `predictions` has rows. `states[i]` becomes the simulator's record of the player at
+    moment i.
     """
     c = T.const
     state[0] = template[0]
     horizon = predictions.shape[1] - 1
-    for i in range(len(fights)):
+    for i in range(len(predictions)):
         follower = state[0]
         _adopt(follower, c, T, roles, fights[i])
         states[i] = state[0]
