@@ -80,11 +80,13 @@ def _made(env: str, phase: int, speed: float, stepping: str, pid: int | None, la
 
 
 def recorded(env: BossEnv, fighter: Fighter, fights: int, seed: int, progress: Any = None) -> Recording:
-    """Play the fights to their ends, or to the limit of steps."""
+    """Play the fights to their ends, or to the limit of steps; those of the simulator come with what repeats them."""
     import numpy as np
 
     from soulsgym.controls import NOTHING
     from soulsgym.envs.registry import MAX_EPISODE_STEPS
+    from soulsgym.envs.single import FightEnv
+    from soulsgym.recordings.exact import simulation_of
     from soulsgym.recordings.recording import Recording
 
     records, actions, episodes = [], [], []
@@ -104,7 +106,13 @@ def recorded(env: BossEnv, fighter: Fighter, fights: int, seed: int, progress: A
             over, steps = terminated or truncated, steps + 1
         if progress:
             progress(number + 1, fights)
-    return Recording(np.concatenate(records), np.array(actions, np.int64), np.array(episodes, np.int64))
+    seeds = range(seed, seed + fights)
+    return Recording(
+        np.concatenate(records),
+        np.array(actions, np.int64),
+        np.array(episodes, np.int64),
+        simulation=simulation_of(env.settings, seeds) if isinstance(env, FightEnv) else None,
+    )
 
 
 def _ends(recording: Recording) -> str:

@@ -23,7 +23,7 @@ class FightEnv(BossEnv):
         checked_render_mode(render_mode, self.metadata["render_modes"])
         self._fps = FPS * checked_speed(game_speed)
         batch = FightBatch(settings)
-        self.moveset = batch.moveset
+        self.settings, self.moveset = settings, batch.moveset
         self._renderer: FightRenderer | None = None
         super().__init__(batch, observation_space(limits_of(self.moveset)), render_mode)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from soulsgym.recordings.departure import Departure
+
 
 @dataclass(frozen=True)
 class Goal:
@@ -67,6 +69,12 @@ class Fidelity:
     episodes: int
     unbound: tuple[str, ...]
     metrics: tuple[Metric, ...]
+    departures: tuple[Departure, ...]
+    """Of every fight where a replay without restarts leaves it."""
+    exact: bool
+    """Whether that replay is the whole fight from its seed, or the player beside the recorded boss."""
+    note: str
+    """Why a recording of the simulator is not replayed exactly."""
 
     def __getitem__(self, metric: str) -> Metric:
         return next(one for one in self.metrics if one.goal.id == metric)

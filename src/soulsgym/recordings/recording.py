@@ -1,24 +1,26 @@
 """A recording: the record of every step, the action that led to it, and which episode it belongs to.
 
 Two formats are read. `.npz` is written here: arrays `fights`, `actions` and `episodes` and a JSON `header` with the
-versions. `.json` is what SoulsGym's own collector writes: lists under observations, actions, rewards, dones, infos,
-episodes and steps.
+versions and, where the simulator made it, all that repeats its fights. `.json` is what SoulsGym's own collector writes:
+lists under observations, actions, rewards, dones, infos, episodes and steps.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
 from soulsgym.controls import NOTHING
+from soulsgym.envs.fights import FightSettings
 from soulsgym.errors import RecordingError
 from soulsgym.state import FIGHT, NUM_ACTIONS, OBSERVATION_KEYS, Fights, Outcome
 
@@ -28,17 +30,30 @@ ARRAYS = ("header", "fights", "actions", "episodes")
 
 
 @dataclass(frozen=True)
+class Simulation:
+    """How the simulator made a recording: beside the actions, all that an exact replay needs."""
+
+    settings: FightSettings
+    data: str
+    """Digest of the numbers it read from boss, player and arena."""
+    seeds: tuple[int, ...]
+    """One for each episode."""
+
+
+@dataclass(frozen=True)
 class Recording:
     """Steps of one or more episodes, one after the other.
 
     `actions[i]` was applied in the step that led to `fights[i]`; the first record of an episode is its start, and its
-    action means nothing. Records of one episode have the same number in `episodes`.
+    action means nothing. Records of one episode have the same number in `episodes`. A recording of the game has no
+    `simulation`.
     """
 
     fights: Fights
     actions: npt.NDArray[np.int64]
     episodes: npt.NDArray[np.int64]
     source: str = "memory"
+    simulation: Simulation | None = None
 
     def __len__(self) -> int:
         return len(self.fights)
@@ -61,7 +76,9 @@ def recording_arrays(recording: Recording, file: str) -> dict[str, Any]:
         package = version("soulsgym")
     except PackageNotFoundError:
         package = "unknown"
-    header = {"format": FORMAT_VERSION, "soulsgym": package, "steps": len(recording)}
+    header: dict[str, Any] = {"format": FORMAT_VERSION, "soulsgym": package, "steps": len(recording)}
+    if recording.simulation is not None:
+        header["simulation"] = dataclasses.asdict(recording.simulation)
     _check(file, recording)
     return {
         "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
@@ -107,6 +124,9 @@ def _check(file: str, recording: Recording) -> None:
         broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
         if len(broken):
             raise RecordingError(f"{file}: observations[{broken[0]}].{key} is not finite; cut the recording before it")
+    fights, simulation = len(recording.bounds()), recording.simulation
+    if simulation is not None and len(simulation.seeds) != fights:
+        raise RecordingError(f"{file}: has {len(simulation.seeds)} seeds for {fights} episodes; give one for each")
 
 
 # ---------------------------------------------------------------- .npz
@@ -123,7 +143,7 @@ def _read_npz(path: Path) -> Recording:
         raise
     except Exception as error:  # flipped bits make NumPy and zipfile raise nearly anything, even errors of syntax
         raise RecordingError(f"{path}: is damaged or cut short ({error}); copy or record it again") from error
-    _check_header(path, arrays["header"])
+    header = _header(path, arrays["header"])
     stored = arrays["fights"]
     names = stored.dtype.names or ()
     absent = [name for name in FIGHT.names or () if name not in names]
@@ -137,10 +157,10 @@ def _read_npz(path: Path) -> Recording:
                 "record it again with this version"
             )
         fights[name] = stored[name]
-    return Recording(fights, arrays["actions"], arrays["episodes"], str(path))
+    return Recording(fights, arrays["actions"], arrays["episodes"], str(path), _simulation(path, header))
 
 
-def _check_header(path: Path, raw: npt.NDArray[Any]) -> None:
+def _header(path: Path, raw: npt.NDArray[Any]) -> Mapping[str, Any]:
     try:
         header = json.loads(raw.tobytes())
         found = header["format"]
@@ -151,6 +171,26 @@ def _check_header(path: Path, raw: npt.NDArray[Any]) -> None:
             f"{path}: header.format = {found!r} is not known, only {FORMAT_VERSION} is; "
             f"read it with soulsgym {header.get('soulsgym', 'of its time')}"
         )
+    checked: Mapping[str, Any] = header
+    return checked
+
+
+def _simulation(path: Path, header: Mapping[str, Any]) -> Simulation | None:
+    """How the simulator made it; None for a recording of the game, or one from before that was written down."""
+    if "simulation" not in header:
+        return None
+    try:
+        told = header["simulation"]
+        settings = FightSettings(**told["settings"])
+        simulation = Simulation(settings, told["data"], tuple(told["seeds"]))
+    except (KeyError, TypeError) as error:
+        raise RecordingError(f"{path}: header.simulation does not fit ({error}); record it again") from error
+    parts = [(f"settings.{key}", getattr(settings, key), kind) for key, kind in get_type_hints(FightSettings).items()]
+    parts += [("data", simulation.data, str), *(("seeds", seed, int) for seed in simulation.seeds)]
+    for key, value, kind in parts:
+        if not isinstance(value, (int, float) if kind is float else kind):
+            raise RecordingError(f"{path}: header.simulation.{key} = {value!r} does not fit; record it again")
+    return simulation
 
 
 # ---------------------------------------------------------------- .json

@@ -36,12 +36,19 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Episode:
-    """One recorded episode beside what the simulator does from its moments on."""
+    """One recorded episode beside what the simulator does from its moments on.
 
+    `predictions[i, h]` is the player h steps after the recorded moment i, `from_start[h]` the one who is never
+    restarted.
+    """
+
+    number: int
+    """Among the fights of its file, from 1."""
     fights: Fights
     pressed: npt.NDArray[np.int64]
     blows: Array
     predictions: Array
+    from_start: Array
     script: Script
     boss_steps: Array
     boss_hits: Array
@@ -60,33 +67,35 @@ class Replay:
         self._guard_costs = _guard_costs(moveset)
 
     def follow(self, recording: Recording) -> list[Episode]:
-        """Replay every episode with at least two records."""
+        """Replay every episode with at least two records, one for each step of the fight."""
         unbound = unbound_buttons(recording, self.moveset)
         return [
-            self._follow(recording.fights[low:high], _pressed(recording.actions[low:high], unbound))
-            for low, high in recording.bounds()
-            if high - low > 1
+            self._follow(number, recording.fights[low:high], _pressed(recording.actions[low:high], unbound))
+            for number, (low, high) in enumerate(recording.bounds(), start=1)
+            if high - low > 1 and np.diff(recording.fights["step"][low:high]).max() <= 1
         ]
 
-    def _follow(self, fights: Fights, pressed: npt.NDArray[np.int64]) -> Episode:
+    def _follow(self, number: int, fights: Fights, pressed: npt.NDArray[np.int64]) -> Episode:
         count = len(fights)
-        predictions = np.zeros((count, HORIZON + 1), PREDICTION)
+        predictions, from_start = np.zeros((count, HORIZON + 1), PREDICTION), np.zeros((1, count), PREDICTION)
         states, state, scratch = np.zeros(count, HIDDEN), np.zeros(2, HIDDEN), np.zeros(1, FIGHT)
         blows = self._blows(fights)
         script = boss_script(fights, self.moveset, self.tick_s)
         shown = np.array([-1, *range(len(self.moveset.boss_animations))])
         moves = np.array([script.moves_by_label.get(int(label), 0) for label in shown], np.int64)
         fights = _within(fights, len(self.roles), len(moves))
-        follow_player(
+        player = (
             fights, ACTION_CONTROLS[pressed], blows, self.roles, moves, self.template, state, states, scratch,
-            self.tables, predictions,
+            self.tables,
         )  # fmt: skip
+        follow_player(*player, from_start)
+        follow_player(*player, predictions)
         steps, struck = np.zeros(count, BOSS_STEP), np.zeros(count, BOSS_STEP)
         hits = np.zeros(MAX_HITS, HIT_EVENT)
         boss = (fights, states, script.entries, self.template, state, scratch, self.tables)
         follow_boss(*boss, False, steps, hits)
         landed = follow_boss(*boss, True, struck, hits)
-        return Episode(fights, pressed, blows, predictions, script, steps, hits[:landed].copy())
+        return Episode(number, fights, pressed, blows, predictions, from_start[0], script, steps, hits[:landed].copy())
 
     def _blows(self, fights: Fights) -> Array:
         """What hits the player in every step, read from labels, health and stamina."""

@@ -1,5 +1,6 @@
 """The simulator beside recordings: its own, which it must repeat, and one of the game."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -14,34 +15,12 @@ from soulsgym.recordings.metrics import GOALS, Goal, Metric
 from soulsgym.recordings.replay import Replay, unbound_buttons
 from soulsgym.recordings.script import boss_script
 from soulsgym.sim.engine import SimEngine
-from soulsgym.state import FIGHT
+from soulsgym.state import FIGHT, Outcome
 
 GAME = Path(__file__).parents[3].parent / "shared" / "data" / "iudex_recording.json"
 TICK_S = 0.097 / 6
-
-
-def played(moveset, *, seed, fights=3, steps=300):
-    """Fights of the simulator with random actions."""
-    rng = np.random.default_rng(seed)
-    engine = SimEngine(moveset, 1)
-    records, actions, episodes = [], [], []
-    for episode in range(fights):
-        engine.reset(np.ones(1, np.bool_), standard_starts(1), np.array([100 * seed + episode], np.uint64))
-        chosen = [NOTHING, *rng.integers(0, 20, steps).tolist()]
-        for step, action in enumerate(chosen):
-            if step > 0:
-                engine.step(ACTION_CONTROLS[[action]])
-            records.append(engine.fights.copy())
-            actions.append(action)
-            episodes.append(episode)
-            if engine.fights["outcome"][0]:
-                break
-    return Recording(np.concatenate(records), np.array(actions), np.array(episodes))
-
-
-@pytest.fixture(scope="module")
-def own(moveset):
-    return played(moveset, seed=1)
+WALK_BACK, ROLL_BACK = 4, 12
+HEAVY = int(np.flatnonzero(ACTION_CONTROLS["button"] == Button.HEAVY)[0])
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +37,61 @@ def test_the_simulator_repeats_its_own_player(own_fidelity):
     assert own_fidelity["M5"].value > 99.5
     assert own_fidelity["M6"].value > 99.5
     assert own_fidelity["M7"].value < 0.001
+
+
+def test_a_button_that_is_not_bound_is_not_pressed_in_the_replay(moveset, played):
+    recording = played(seed=3, dead=(Button.HEAVY,))
+    pressed = recording.fights["action_mask"][:-1, HEAVY] & (recording.actions[1:] == HEAVY)
+    label = recording.fights["player_animation"]
+    # A walk stopped in the step of such a press: a label that changed, but not by the button.
+    assert (pressed & (label[1:] != label[:-1])).any()
+    measured = measure_fidelity(recording, moveset)
+    assert measured.unbound == ("heavy",)
+    assert (measured["M5"].value, measured["M6"].value) == (100.0, 100.0)
+
+
+def test_a_roll_that_begins_a_frame_later_lets_the_player_walk_a_step_later(moveset):
+    engine = SimEngine(moveset, 1)
+    engine.reset(np.ones(1, np.bool_), standard_starts(1), np.zeros(1, np.uint64))
+    engine.hidden["delay"] = 1
+    actions = [NOTHING, ROLL_BACK, *[NOTHING] * 7, *[WALK_BACK] * 2]
+    records = [engine.fights.copy()]
+    for action in actions[1:]:
+        engine.step(ACTION_CONTROLS[[action]])
+        records.append(engine.fights.copy())
+    fights = np.concatenate(records)
+    # Walking is open from 0.75 s on: after seven more steps the label shows 4 ticks + 7 steps = 0.744 s, not 0.760 s.
+    assert fights["player_animation_duration"][[1, 8], 0] == pytest.approx([4 * TICK_S, 0.744], abs=1e-3)
+    assert [moveset.player_animations[label].name for label in fights["player_animation"][8:]] == [
+        "RollingMedium",
+        "RollingMedium",
+        "Move",
+    ]
+    [episode] = Replay(moveset).follow(Recording(fights, np.array(actions), np.zeros(11, np.int64)))
+    np.testing.assert_array_equal(episode.from_start["label"][1:], fights["player_animation"][1:])
+    np.testing.assert_array_equal(episode.from_start["open"][1:], fights["action_mask"][1:, [16, 8, 0]])
+
+
+def rolled_off(moveset, x_m):
+    """Rolls away from the boss until the player is dead at the foot of the cliff behind him."""
+    engine, starts = SimEngine(moveset, 1), standard_starts(1)
+    starts["player_pose"], starts["boss_pose"] = (x_m, 593.0, math.pi / 2), (150.0, 593.0, -math.pi / 2)
+    engine.reset(np.ones(1, np.bool_), starts, np.zeros(1, np.uint64))
+    records = [engine.fights.copy()]
+    while not engine.fights["outcome"][0]:
+        engine.step(ACTION_CONTROLS[[ROLL_BACK]])
+        records.append(engine.fights.copy())
+    return Recording(np.concatenate(records), np.full(len(records), ROLL_BACK), np.zeros(len(records), np.int64))
+
+
+@pytest.mark.parametrize("x_m", [158.0, 158.2, 158.4, 158.6, 158.8, 159.0])
+def test_a_fall_begins_with_the_end_of_a_step(moveset, x_m):
+    recording = rolled_off(moveset, x_m)
+    assert recording.fights["outcome"][-1] == Outcome.FELL
+    [episode] = Replay(moveset).follow(recording)
+    real = recording.fights["player_animation"]
+    for ahead in (1, 5, 10):
+        np.testing.assert_array_equal(episode.predictions[:-ahead, ahead]["label"], real[ahead:])
 
 
 def test_the_simulator_repeats_its_own_boss(own_fidelity):
@@ -156,15 +190,44 @@ def test_a_hit_is_timed_by_the_reaction_it_causes(moveset, own):
         assert any(low - 0.05 < hit.latest_s < high + 0.05 for low, high in windows), hit
 
 
-def test_a_button_that_never_works_is_not_bound(own):
-    heavy = int(np.flatnonzero(ACTION_CONTROLS["button"] == Button.HEAVY)[0])
-    assert unbound_buttons(own) == ()
+def labels_shown(moveset, *names):
+    """Records of a player who shows each label for one step, with everything open."""
+    labels = [animation.name for animation in moveset.player_animations]
+    fights = np.zeros(len(names), FIGHT)
+    fights["player_animation"] = [labels.index(name) for name in names]
+    fights["player_hp"], fights["action_mask"] = 454.0, 1
+    return Recording(fights, np.full(len(names), HEAVY), np.zeros(len(names), np.int64))
+
+
+@pytest.mark.parametrize(
+    ("names", "unbound"),
+    [
+        (("Idle", "Idle", "Idle"), (Button.HEAVY,)),
+        (("Idle", "AttackRightHeavy1Sta"), ()),
+        (("Idle", "Idle", "AttackRightHeavy1Sta"), ()),
+        (("Move", "RunStopFront", "Idle", "Move", "Idle"), (Button.HEAVY,)),
+    ],
+)
+def test_a_button_that_never_begins_a_move_is_not_bound(moveset, names, unbound):
+    assert unbound_buttons(labels_shown(moveset, *names), moveset) == unbound
+
+
+def test_a_blow_in_the_step_of_the_press_proves_nothing(moveset):
+    struck = labels_shown(moveset, "Idle", "DamageMiddle")
+    assert unbound_buttons(struck, moveset) == (Button.HEAVY,)
+    struck.fights["player_hp"][1] = 333.0
+    assert unbound_buttons(struck, moveset) == ()
+
+
+def test_every_button_of_the_simulator_is_bound(moveset, own):
+    assert unbound_buttons(own, moveset) == ()
+
+
+def test_a_boss_who_never_turns_has_no_turning_speed(moveset, own):
     fights = own.fights.copy()
-    fights["player_animation"] = 17
-    fights["player_animation_duration"][:, 0] = np.arange(len(fights)) * 0.097
-    fights["action_mask"] = 1
-    dead = Recording(fights, np.full(len(fights), heavy), own.episodes)
-    assert unbound_buttons(dead) == (Button.HEAVY,)
+    fights["boss_pose"][:, 3] = 0.0
+    measured = measure_fidelity(Recording(fights, own.actions, own.episodes), moveset)
+    assert measured["M11"].details["n turn deg"] == 0
 
 
 # ---------------------------------------------------------------- the game
@@ -181,3 +244,4 @@ def test_the_simulator_is_near_the_game(moveset):
     assert {key: measured[key].value for key in best if measured[key].value > best[key]} == {}
     assert (measured["M5"].value, measured["M6"].value) == (100.0, 100.0)
     assert measured["M10"].details["missed"] == measured["M10"].details["false"] == 0
+    assert measured.departures[0].step >= 30

@@ -1,12 +1,15 @@
 """Reading and writing recordings, and what is said about files that are none."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from soulsgym.envs.fights import FightSettings
 from soulsgym.errors import RecordingError
 from soulsgym.recordings import Recording, read_recording, write_recording
+from soulsgym.recordings.recording import Simulation
 from soulsgym.state import FIGHT, OBSERVATION_KEYS, Outcome
 
 OBSERVATION = {
@@ -103,6 +106,26 @@ def test_what_is_written_is_read(tmp_path):
         np.testing.assert_array_equal(read.fights[name], written.fights[name])
     assert read.actions.tolist() == written.actions.tolist()
     assert read.bounds() == [(0, 2), (2, 5)]
+    assert read.simulation is None
+
+
+SIMULATION = Simulation(FightSettings("iudex", phase=2, randomize=0.5), "0123456789abcdef", (7, 2**64 - 1))
+
+
+def test_how_the_simulator_made_it_is_read_as_written(tmp_path):
+    write_recording(tmp_path / "fight.npz", replace(records(), simulation=SIMULATION))
+    assert read_recording(tmp_path / "fight.npz").simulation == SIMULATION
+
+
+def test_every_episode_needs_its_seed(tmp_path):
+    simulation = replace(SIMULATION, seeds=(7, 8, 9))
+    with pytest.raises(RecordingError, match="has 3 seeds for 2 episodes; give one for each"):
+        write_recording(tmp_path / "fight.npz", replace(records(), simulation=simulation))
+
+
+def header(**changes):
+    simulation = {"settings": {"boss": "iudex"}, "data": "0123456789abcdef", "seeds": [7, 8]} | changes
+    return {"header": {"format": 1, "simulation": simulation}}
 
 
 def test_recordings_are_never_pickled(tmp_path):
@@ -189,6 +212,18 @@ def test_truncated_archive(tmp_path):
         ({"episodes": None}, r"episodes is missing; write it with write_recording"),
         ({"header": {"soulsgym": "9.9"}}, r"header is not the JSON of a recording"),
         ({"header": {"format": 99, "soulsgym": "9.9"}}, r"header.format = 99 is not known.*soulsgym 9.9"),
+        ({"header": {"format": 1, "simulation": 5}}, r"header.simulation does not fit \(.*\); record it again"),
+        ({"header": {"format": 1, "simulation": {}}}, r"header.simulation does not fit \('settings'\)"),
+        (header(settings={"phase": 1}), r"header.simulation does not fit \(.*'boss'\)"),
+        (header(settings={"boss": "iudex", "pace": 2}), r"header.simulation does not fit \(.*'pace'\)"),
+        (
+            header(settings={"boss": "iudex", "phase": "2"}),
+            r"simulation.settings.phase = '2' does not fit",
+        ),
+        (header(settings={"boss": "iudex", "changes": 1}), r"simulation.settings.changes = 1 does not fit"),
+        (header(data=7), r"header.simulation.data = 7 does not fit"),
+        (header(seeds=[7, 0.5]), r"header.simulation.seeds = 0.5 does not fit"),
+        (header(seeds=[7]), r"has 1 seeds for 2 episodes"),
         ({"fights": np.zeros(5, [("phase", "i8")])}, r"fights has no field 'player_hp'"),
         ({"actions": np.zeros(3, np.int64)}, r"actions is int64 \[3\] beside 5 records"),
         ({"actions": np.zeros(5)}, r"actions is float64 \[5\] beside 5 records"),

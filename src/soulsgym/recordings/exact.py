@@ -1,0 +1,96 @@
+"""Repeats a recording of the simulator to the last bit, boss and all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsgym.envs.fights import FightBatch, FightSettings, seed_number
+from soulsgym.errors import MisuseError, RecordingError
+from soulsgym.movesets import Moveset, load_moveset
+from soulsgym.movesets.pack import pack
+from soulsgym.recordings.departure import Departure
+from soulsgym.recordings.recording import Recording, Simulation
+from soulsgym.state import FIGHT, Fights
+
+
+def simulation_of(settings: FightSettings, seeds: Iterable[int]) -> Simulation:
+    """What a recording has to hold of the simulated fights that began with these seeds."""
+    return Simulation(settings, data_digest(load_moveset(settings.boss, settings.variant)), tuple(seeds))
+
+
+def data_digest(moveset: Moveset) -> str:
+    """Sixteen digits that are others as soon as the simulator reads another number from boss, player or arena."""
+    return hashlib.sha256(pack(moveset).tobytes()).hexdigest()[:16]
+
+
+def recorded_moveset(recording: Recording) -> Moveset | None:
+    """The moveset of a recording of the simulator; None for one of the game, which does not tell."""
+    if recording.simulation is None:
+        return None
+    settings = recording.simulation.settings
+    try:
+        return load_moveset(settings.boss, settings.variant)
+    except MisuseError as error:
+        raise _cannot_repeat(recording, error) from error
+
+
+def other_data(recording: Recording) -> str:
+    """One sentence if a recording of the simulator was made with other numbers than those of today, else nothing."""
+    moveset, simulation = recorded_moveset(recording), recording.simulation
+    if moveset is None or simulation is None or data_digest(moveset) == simulation.data:
+        return ""
+    return (
+        f"Recorded with other data of {simulation.settings.boss} (digest {simulation.data}, now "
+        f"{data_digest(moveset)}), so it cannot be repeated exactly; record it again."
+    )
+
+
+def exact_departures(recording: Recording) -> tuple[Departure, ...]:
+    """Play every fight of a recording of the simulator again from its seed, and find the first difference of each."""
+    simulation = recording.simulation
+    if simulation is None:
+        raise RecordingError(f"{recording.source}: has no seeds; give a recording of the simulator")
+    try:
+        batch = FightBatch(simulation.settings)
+    except MisuseError as error:
+        raise _cannot_repeat(recording, error) from error
+    departures = []
+    for number, ((low, high), seed) in enumerate(zip(recording.bounds(), simulation.seeds, strict=True), start=1):
+        again = _played(batch, seed, recording.actions[low + 1 : high])
+        departures.append(_first_difference(number, again, recording.fights[low:high]))
+    return tuple(departures)
+
+
+def _cannot_repeat(recording: Recording, error: MisuseError) -> RecordingError:
+    return RecordingError(f"{recording.source}: cannot be repeated: {error}")
+
+
+def _played(batch: FightBatch, seed: int, actions: npt.NDArray[np.int64]) -> Fights:
+    """The records of one fight: its start, and one for every action."""
+    batch.begin(np.ones(1, np.bool_), seeds=np.array([seed_number(seed)]))
+    records = [batch.record()]
+    for action in actions:
+        batch.step(np.array([action]))
+        records.append(batch.record())
+    return np.concatenate(records)
+
+
+def _first_difference(number: int, again: Fights, real: Fights) -> Departure:
+    steps = len(real) - 1
+    name = min(FIGHT.names or (), key=lambda name: _differs_at(again[name], real[name]))
+    first = _differs_at(again[name], real[name])
+    if first > steps:
+        return Departure(number, steps, None, "")
+    values = " instead of ".join(str(np.squeeze(part[name][first])) for part in (again, real))
+    return Departure(number, steps, first, f"{name} {values}")
+
+
+def _differs_at(again: npt.NDArray[Any], real: npt.NDArray[Any]) -> int:
+    """The first row whose bits differ, or the number of rows."""
+    bits = [np.ascontiguousarray(part).reshape(len(part), -1).view(np.uint8) for part in (again, real)]
+    return int(np.argmax([*(bits[0] != bits[1]).any(axis=1), True]))
