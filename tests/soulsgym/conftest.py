@@ -1,6 +1,7 @@
 """What the tests of the simulator and the environments share."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,9 @@ from hypothesis import settings
 from soulsgym.controls import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.movesets import load_moveset
+from soulsgym.movesets.boss import parse_boss
+from soulsgym.movesets.moveset import DATA
+from soulsgym.movesets.reader import read_toml
 from soulsgym.sim.engine import SimEngine
 
 settings.register_profile("steady", derandomize=True, deadline=None, database=None)
@@ -89,13 +93,15 @@ class Duel:
         hidden, tables, index = self.hidden, self.engine.tables[0], self.moveset.boss.move_index(move)
         hidden["bmove"], hidden["bt"] = index, at_s
         hidden["blabel"], hidden["blabel_t"] = tables["boss_moves"][index]["label"], at_s
-        for name in ("bcar_x", "bcar_y", "linked", "decided", "dodge_bits", "links", "first"):
+        cleared = ("bcar_x", "bcar_y", "linked", "decided", "dodge_bits", "links", "first")
+        for name in (*cleared, "thrown", "interrupted", "running"):
             hidden[name] = 0
+        hidden["stretch"], hidden["scale"] = -1, 1.0
         hidden["cum_f"], hidden["cum_r"] = self._moved_by(index, at_s)
         hidden["act"] = -1
         hidden["hit_bits"] = 0 if blows else -1
         if links is not None:
-            hidden["act"], chain = self.act_row(links[0]), tables["chains"]
+            hidden["act"], chain = self.act_row(links[0], int(hidden["phase"])), tables["chains"]
             row = tables["acts"][hidden["act"]]["chain"] + links[1]
             hidden["link"], hidden["links"] = chain[row]["link"], chain[row]["links"]
         return self
@@ -126,6 +132,26 @@ class Duel:
 @pytest.fixture(scope="session")
 def moveset():
     return load_moveset("iudex")
+
+
+@pytest.fixture(scope="session")
+def boss_with(moveset):
+    """Makes the shipped fight with another boss: a function changes the content of the boss's file."""
+
+    def made(change):
+        file = DATA / "movesets" / "iudex.toml"
+        content = read_toml(file)
+        change(content)
+        reactions = tuple(move.name for move in moveset.player.moves if move.kind in ("reaction", "grabbed"))
+        return replace(moveset, boss=parse_boss(file, content, moveset.boss_animations, reactions))
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def new_duel():
+    """Makes a Duel of a moveset."""
+    return Duel
 
 
 @pytest.fixture(scope="session")

@@ -393,7 +393,9 @@ def _check_kind(
         raise table.error("stretch", len(stretches), "has no forward_m to scale; give the move a motion")
     for before, after in pairwise(stretches):
         if after.from_s < before.to_s:
-            raise table.error("stretch", after.from_s, f"must not begin before the one before it ends at {before.to_s:g}")
+            raise table.error(
+                "stretch", after.from_s, f"must not begin before the one before it ends at {before.to_s:g}"
+            )
     if kind == "hop" and (hits or throws or motion is None):
         raise table.error("kind", kind, "is for moves with a motion and without blows; make it an 'attack'")
 
@@ -553,16 +555,18 @@ def _after(table: Table, moves: tuple[str, ...], sources: dict[str, str]) -> Aft
         far_s=table.span("far_s", low=0.0),
         retreats=tuple(retreats),
     )
-    if (after.back_off_s > 0.0 or retreats) and "walk_back" not in moves:
-        key = "retreats" if retreats else "back_off_s"
-        raise table.error(key, after.back_off_s, "needs a move called 'walk_back' of kind 'retreat'")
+    if (after.back_off_m > 0.0) != (after.back_off_s > 0.0):
+        key, other = ("back_off_m", "back_off_s") if after.back_off_m > 0.0 else ("back_off_s", "back_off_m")
+        raise table.error(key, getattr(after, key), f"has no effect alone; give {other} above 0 too")
+    if "walk_back" not in moves:
+        for key, value in (("back_off_s", after.back_off_s), ("retreats", len(retreats))):
+            if value:
+                raise table.error(key, value, "needs a move called 'walk_back' of kind 'retreat'")
     _note(sources, table)
     return after
 
 
-def _interrupt(
-    table: Table, moves: tuple[BossMove, ...], acts: tuple[str, ...], sources: dict[str, str]
-) -> Interrupt:
+def _interrupt(table: Table, moves: tuple[BossMove, ...], acts: tuple[str, ...], sources: dict[str, str]) -> Interrupt:
     during = table.texts("moves", among=_attacks(moves))
     at_s = table.number("at_s", low=0.0)
     for move in moves:

@@ -70,10 +70,17 @@ def read_moveset(file: Path, variant_file: Path | None = None, data: Path = DATA
     player = parse_player(player_file, read_toml(player_file), tuple(label.name for label in labels))
     reactions = tuple(move.name for move in player.moves if move.kind in ("reaction", "grabbed"))
     parsed = parse_boss(file, content, boss_labels, reactions)
-    _check_types(player_file, player.defence, {hit.power for move in parsed.moves for hit in (*move.hits, *move.throws)})
-    _check_types(file, parsed.defence, {strike.power for move in player.moves for strike in move.strikes})
+    check_attack_types(parsed, file, player, player_file)
     arena = parse_arena(arena_file, read_toml(arena_file), parsed.arena)
     return Moveset(adjust.applied_to(parsed) if adjust else parsed, player, arena, labels, boss_labels)
+
+
+def check_attack_types(boss: Boss, boss_file: Path, player: Player, player_file: Path) -> None:
+    """Refuse a fight with a blow of a type for which the one it hits has no absorption."""
+    blows = {hit.power for move in boss.moves for hit in move.hits}
+    blows |= {throw.power for move in boss.moves for throw in move.throws}
+    _check_types(player_file, player.defence, blows)
+    _check_types(boss_file, boss.defence, {strike.power for move in player.moves for strike in move.strikes})
 
 
 def _check_types(file: Path, defence: Defence, powers: set[Power]) -> None:

@@ -21,7 +21,9 @@ TICKS_PER_STEP = 6
 TICKS_PER_S = 60
 MAX_ACTS = 16
 MAX_HITS = 31
-"""Blows of one move: those that landed are bits of a number."""
+"""Blows of one move, of the boss or the player: those that landed are bits of a number."""
+MAX_INTERRUPTS = 31
+"""Moves that the interrupts of one phase name: those that were looked at are bits of a number."""
 MAX_TIMERS = 4
 """Rules of one phase that wait for a time."""
 
@@ -88,10 +90,7 @@ STRIKE = np.dtype(
 )
 
 BOSS_MOVE = np.dtype(
-    [
-        (name, "f8")
-        for name in ("link_s", "label_end_s", "end_s", "blend_s", "hits_from_s", "hits_to_s")
-    ]
+    [(name, "f8") for name in ("link_s", "label_end_s", "end_s", "blend_s", "hits_from_s", "hits_to_s")]
     + [
         (name, "i4")
         for name in ("label", "kind", "curve", "rows", "hit", "hits", "grab", "throw", "throws", "stretch", "stretches")
@@ -192,7 +191,7 @@ being one record it is passed as one pointer (a tuple of arrays costs a referenc
 
 def pack(moveset: Moveset) -> Array:
     """The tables of a moveset, an array of one TABLES."""
-    _check_room(moveset.boss)
+    _check_room(moveset)
     tick_s = moveset.player.label_s_per_step / TICKS_PER_STEP
     curves = _Curves(tick_s)
     player_moves, strikes = _player_moves(moveset, curves)
@@ -215,16 +214,19 @@ def pack(moveset: Moveset) -> Array:
     return tables
 
 
-def _check_room(boss: Boss) -> None:
-    counts = {f"phase.{number}.act": (len(phase.acts), TURN_ACT) for number, phase in enumerate(boss.phases, start=1)}
-    counts |= {f"move.{move.name}.hit": (len(move.hits), MAX_HITS) for move in boss.moves}
-    counts |= {
-        f"phase.{number}.rule (with every_s)": (sum(rule.every_s > 0.0 for rule in phase.rules), MAX_TIMERS)
-        for number, phase in enumerate(boss.phases, start=1)
-    }
-    for key, (count, room) in counts.items():
+def _check_room(moveset: Moveset) -> None:
+    boss, player = moveset.boss, moveset.player
+    counts = {(boss.name, f"move.{move.name}.hit"): (len(move.hits), MAX_HITS) for move in boss.moves}
+    counts |= {(player.name, f"move.{move.name}.strike"): (len(move.strikes), MAX_HITS) for move in player.moves}
+    for number, phase in enumerate(boss.phases, start=1):
+        waiting = sum(rule.every_s > 0.0 for rule in phase.rules)
+        named = sum(len(interrupt.moves) for interrupt in phase.interrupts)
+        counts[boss.name, f"phase.{number}.act"] = (len(phase.acts), TURN_ACT)
+        counts[boss.name, f"phase.{number}.rule (with every_s)"] = (waiting, MAX_TIMERS)
+        counts[boss.name, f"phase.{number}.interrupt (moves)"] = (named, MAX_INTERRUPTS)
+    for (whose, key), (count, room) in counts.items():
         if count > room:
-            raise DataError(boss.name, key, count, f"is too much for the simulator, which has room for {room}")
+            raise DataError(whose, key, count, f"is too much for the simulator, which has room for {room}")
 
 
 def cumulative(motion_first_s: float, step_s: float, metres: tuple[float, ...], times_s: Array) -> Array:

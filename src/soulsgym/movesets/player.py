@@ -250,8 +250,8 @@ def parse_player(file: Path, content: dict[str, object], animations: tuple[str, 
     table.close(inherited_source=True)
     _check_names(table, moves, roll)
     return Player(
-        name, **values, attack=attack, defence=defence, walk=walk, camera=camera, roll=roll, moves=moves, flinch_animations=flinch_labels,
-        flinch_s=flinch_s, flinch_after_animation=after_label, flinch_after_s=after_s,
+        name, **values, attack=attack, defence=defence, walk=walk, camera=camera, roll=roll, moves=moves,
+        flinch_animations=flinch_labels, flinch_s=flinch_s, flinch_after_animation=after_label, flinch_after_s=after_s,
         fall_animations=fall_labels, fall_loop_from_s=loop_s, sources=sources,
     )  # fmt: skip
 
@@ -324,9 +324,7 @@ def _span(table: Table, key: str, end_s: float) -> Span:
     return span
 
 
-def _move(
-    name: str, table: Table, animations: tuple[str, ...], attack: float, sources: dict[str, str]
-) -> PlayerMove:
+def _move(name: str, table: Table, animations: tuple[str, ...], attack: float, sources: dict[str, str]) -> PlayerMove:
     kind = table.text("kind", among=PLAYER_KINDS)
     animation = table.text("animation", among=animations)
     end_s = table.number("end_s", low=0.0, high=LONGEST_S)
@@ -362,9 +360,7 @@ def _due_s(table: Table, end_s: float) -> tuple[float, ...]:
     return times
 
 
-def _strike(
-    name: str, table: Table, kind: str, end_s: float, attack: float, sources: dict[str, str]
-) -> Strike:
+def _strike(name: str, table: Table, kind: str, end_s: float, attack: float, sources: dict[str, str]) -> Strike:
     from_s = table.number("from_s", low=0.0)
     to_s = table.number("to_s")
     if not from_s < to_s <= end_s:
@@ -385,7 +381,11 @@ def _strike(
 
 def _strike_power(table: Table, attack: float) -> Power:
     if table.has("damage"):
+        if table.has("motion_value"):
+            raise table.error("motion_value", table.number("motion_value"), "stands beside damage; give one of them")
         return Power(damage=table.number("damage", low=0.0))
+    if not table.has("motion_value"):
+        raise table.error("motion_value", None, "is missing; give motion_value and attack_type, or damage")
     share = table.number("motion_value", low=0.01, high=100.0)
     return Power(attack * share, table.text("attack_type", among=ATTACK_TYPES))
 

@@ -58,7 +58,7 @@ def start_boss_move(f, c, T, move):
     f.shift = 0.0
     if f.shift_s > 0.0:
         f.shift = f.shift_s * (2.0 * unit(mixed(f.key, (move + 1) << 40)) - 1.0)
-    if row.label != f.blabel or row.kind == ATTACK:
+    if row.label != f.blabel or row.kind in (ATTACK, HOP):
         f.blabel = row.label
         f.blabel_t = 0.0
 
@@ -288,7 +288,7 @@ def _end_hop(f, c, T, r):
     first_act = T.phases[f.phase - 1].act
     if f.act >= 0 and T.acts[f.act].has_then == 1 and abs(bearing_of_player(f)) <= T.acts[f.act].then_within:
         act = _draw_act(f, c, T, T.acts[f.act].then, first_act, 0.0)
-    if act == NO_ACT or act == TURN_ACT:
+    if act in (NO_ACT, TURN_ACT):
         _carry_on(f, c, T, r)
     else:
         _take_act(f, T, first_act + act, act, r)
@@ -319,7 +319,7 @@ def mind_tick(f, c, T, r):
     """What follows from the time in the current move."""
     row = T.boss_moves[f.bmove]
     kind = row.kind
-    if kind == ATTACK or kind == HOP:
+    if kind in (ATTACK, HOP):
         if _interrupt(f, c, T, r):
             return
         # A late blow holds up what follows, which would otherwise begin before it has landed.

@@ -81,6 +81,12 @@ def _grab(f, c, T, grab):
 
 
 @inner
+def _faces_boss(f):
+    """Is the boss in the half of the world that the player looks at?"""
+    return abs(wrap(heading_to(f.bx - f.px, f.by - f.py) - f.pa)) <= HALF_PI
+
+
+@inner
 def _struck(f, g, c, T, hit, row):
     """A blow reached the player, who is neither invulnerable nor parrying."""
     moves = T.player_moves
@@ -90,7 +96,7 @@ def _struck(f, g, c, T, hit, row):
         g.hit_by = f.bmove
         return
     reaction = hit.reaction
-    if f.pmove >= 0 and moves[f.pmove].guard_from <= f.pt < moves[f.pmove].guard_to:
+    if f.pmove >= 0 and moves[f.pmove].guard_from <= f.pt < moves[f.pmove].guard_to and _faces_boss(f):
         # Recorded once: 9 stamina against a blow of 68 held. The shield gives way where stamina cannot fall any more.
         guarding = f.sp - hit.stamina > c.sp_floor
         f.sp = max(c.sp_floor, f.sp - hit.stamina)
@@ -133,8 +139,7 @@ def boss_blows(f, g, c, T, r, dx, dy):
         f.hit_bits |= bit
         if f.pmove >= 0 and hit.parriable == 1:
             mine = T.player_moves[f.pmove]
-            facing = abs(wrap(heading_to(-dx, -dy) - f.pa)) <= HALF_PI
-            if facing and mine.parry_from <= f.pt < mine.parry_to:
+            if mine.parry_from <= f.pt < mine.parry_to and _faces_boss(f):
                 f.act = NO_ACT
                 f.links = 0
                 start_boss_move(f, c, T, c.b_parried)
@@ -190,7 +195,7 @@ def _strike_boss(f, g, c, T, strike):
 @inner
 def may_riposte(f, c, T, r):
     """Does a light attack now become the riposte?"""
-    if T.boss_moves[f.bmove].kind != PARRIED or r > c.riposte_m:
+    if T.boss_moves[f.bmove].kind != PARRIED or r > c.riposte_m or not _faces_boss(f):
         return False
     return abs(wrap(boss_heading(f) - f.pa)) >= c.riposte_facing
 

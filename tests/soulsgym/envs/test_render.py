@@ -168,12 +168,22 @@ def test_blow_is_lit_when_the_next_move_began_in_the_same_step(renderer, moveset
 
 def test_players_strike_is_lit(renderer, moveset):
     names = [move.name for move in moveset.player.moves]
-    strike = moveset.player.moves[names.index("light_1")].strike
+    [strike] = moveset.player.moves[names.index("light_1")].strikes
     quiet = renderer.draw(fight_of(moveset, step=1))
     swung = {"player_move": names.index("light_1"), "player_move_s": strike.from_s + 0.01}
     lit = renderer.draw(fight_of(moveset, step=1, **swung))
     place = (140.3, 585.6)
     assert colour_at(renderer, lit, *place)[2] > colour_at(renderer, quiet, *place)[2] + 50
+
+
+def test_blows_of_a_riposte_have_no_area(renderer, moveset):
+    names = [move.name for move in moveset.player.moves]
+    first, second = moveset.player.moves[names.index("riposte")].strikes
+    for at_s in (first.from_s - 0.1, first.from_s + 0.01, second.from_s + 0.01):
+        quiet = renderer.draw(fight_of(moveset, step=1, player_move=names.index("riposte"), player_move_s=1.5))
+        struck = renderer.draw(fight_of(moveset, step=1, player_move=names.index("riposte"), player_move_s=at_s))
+        for place in ((140.3, 585.6), (140.0, 585.0)):
+            assert colour_at(renderer, struck, *place).tolist() == colour_at(renderer, quiet, *place).tolist()
 
 
 def test_invulnerable_player_has_a_green_halo(renderer, moveset):
@@ -323,7 +333,7 @@ def test_areas():
 
 
 def test_strike_area_is_the_reach_on_both_sides(moveset):
-    strike = next(move.strike for move in moveset.player.moves if move.name == "light_1")
+    [strike] = next(move.strikes for move in moveset.player.moves if move.name == "light_1")
     area = strike_area(strike, Stand(0.0, 0.0, 0.0))
     assert max(math.hypot(x, y) for x, y in area) == pytest.approx(strike.reach_m)
     assert max(x for x, _ in area) == pytest.approx(strike.reach_m * math.sin(math.radians(strike.arc_deg)))

@@ -55,7 +55,7 @@ def test_iudex_agrees_with_the_simulator():
 def test_the_same_name_is_another_move_in_another_phase():
     plan = load_plan("iudex")
     assert plan.move_names[plan.boss_move("Attack3000", 1)] == "dash"
-    assert plan.move_names[plan.boss_move("Attack3000", 2)] == "beast_claw"
+    assert plan.move_names[plan.boss_move("Attack3000", 2)] == "beast_thrust"
     assert plan.move_names[plan.boss_move("ThrowAtk", 1)] == "throw"
     assert plan.move_names[plan.boss_move("SABreak", 2)] == "stagger"
     assert plan.boss_move("Attack3015", 1) == NO_MOVE

@@ -189,7 +189,7 @@ def test_who_hit_whom(scene):
 def test_the_killer_is_known_in_either_phase():
     scene = Scene().begin(phase=2, player_hp=10.0)
     fight = scene.see(1, boss_animation="Attack3000").see(3, player_hp=400).end()
-    assert scene.plan.move_names[fight["killed_by"]] == "beast_claw"
+    assert scene.plan.move_names[fight["killed_by"]] == "beast_thrust"
 
 
 def test_moves_and_their_seconds_are_told(scene):

@@ -44,6 +44,11 @@ class DataFolder:
         del holder[last]
         self.write(file, toml_of(content))
 
+    @staticmethod
+    def toml(content: dict[str, Any]) -> str:
+        """The content as the text of a file."""
+        return toml_of(content)
+
     def write(self, file: str, text: str) -> None:
         (self.path / file).write_text(text, encoding="utf-8")
 

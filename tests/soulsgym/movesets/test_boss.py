@@ -3,7 +3,7 @@
 import pytest
 
 BOSS = "movesets/iudex.toml"
-SWING, SWEEP = "move.swing", "move.swing.hit.sweep"
+SWING, SWEEP, DASH = "move.swing", "move.swing.hit.sweep", "move.dash"
 THRUST = "phase.1.act.thrust"
 
 
@@ -22,7 +22,8 @@ def _refused(data, key, value):
         ("arena", "a string"),
         ("body", "a table"),
         ("body.hp", "a number"),
-        ("opened.riposte_arc_deg", "a number"),
+        ("opened.riposte_facing_deg", "a number"),
+        ("defence.physical", "a number"),
         ("randomize.hit_shift_s", "a number"),
         (f"{SWING}.animation", "a string"),
         (f"{SWING}.end_s", "a number"),
@@ -32,12 +33,20 @@ def _refused(data, key, value):
         (f"{SWEEP}.from_s", "a number"),
         (f"{SWEEP}.shape", "a string"),
         (f"{SWEEP}.arc_deg", "a list of numbers"),
-        (f"{SWEEP}.damage", "a number"),
+        (f"{DASH}.stretch.run.arrive_m", "a number"),
+        (f"{DASH}.stretch.run.range_m", "a list of numbers"),
+        (f"{DASH}.stretch.run.reference_m", "a number"),
+        ("move.throw.throw.stab.at_s", "a number"),
         ("move.dash.hit.thrust.half_width_m", "a number"),
         ("phase.1.change_move", "a string"),
         ("phase.1.first_approach_s", "a list of numbers"),
-        ("phase.1.strafe", "a table"),
+        ("phase.1.after", "a table"),
+        ("phase.1.after.near_s", "a list of numbers"),
+        ("phase.2.after.retreats.0.chance", "a number"),
+        ("phase.2.after.retreats.0.gap_m", "a list of numbers"),
+        ("phase.2.after.retreats.0.lasts_s", "a list of numbers"),
         (f"{THRUST}.cooldown_s", "a number"),
+        (f"{THRUST}.after_odds", "a number"),
         ("phase.1.rule.0.weights", "a table"),
     ],
 )
@@ -84,11 +93,27 @@ def test_missing_key(data, key, given):
         ("randomize.dropped_inputs", -0.1, "must be at least 0"),
         ("randomize.input_delay_ticks", 31, "must be at most 30"),
         (f"{SWEEP}.reach_m", -1.0, "must be at least 0"),
-        (f"{SWEEP}.damage", -1.0, "must be at least 0"),
+        (f"{SWEEP}.push_m", -1.0, "must be at least 0"),
         (f"{SWING}.end_s", 61.0, "must be at most 60"),
         (f"{SWING}.track.swing.deg_per_s", -10.0, "must be at least 0"),
         ("phase.1.changes_at_hp_share", 1.5, "must be at most 1"),
-        (f"{THRUST}.strafe_odds", 1.5, "must be at most 1"),
+        (f"{THRUST}.after_odds", 1.5, "must be at most 1"),
+        (f"{THRUST}.approach_m", -1.0, "must be at least 0"),
+        ("opened.riposte_facing_deg", 190.0, "must be at most 180"),
+        (f"{DASH}.stretch.run.arrive_m", -0.1, "must be at least 0"),
+        (f"{DASH}.stretch.run.reference_m", 0.0, "must be at least 0.1"),
+        (f"{DASH}.stretch.run.range_m", [8.9, 5.0], "must not begin above its end"),
+        (f"{DASH}.stretch.run.range_m", [5.0], "must be a list of 2 numbers"),
+        ("move.throw.throw.stab.at_s", -0.1, "must be at least 0"),
+        ("phase.2.after.front_deg", 181.0, "must be at most 180"),
+        ("phase.2.after.within_gap_m", -1.0, "must be at least 0"),
+        ("phase.2.after.back_off_m", -1.0, "must be at least 0"),
+        ("phase.2.after.back_off_s", -1.0, "must be at least 0"),
+        ("phase.2.after.retreats", {}, "must be a list of tables"),
+        # Keys of earlier versions
+        ("opened.riposte_arc_deg", 60.0, "is not a known key"),
+        (f"{THRUST}.strafe_odds", 0.5, "is not a known key"),
+        ("move.throw.throw_damage", 174.0, "is not a known key"),
         # Words
         (f"{SWING}.kind", "atack", "is not known, did you mean 'attack'?"),
         (f"{SWING}.animation", "Attack3099", "is not known, did you mean"),
@@ -114,7 +139,7 @@ def test_missing_key(data, key, given):
         ("phase.1.change_move", "swing", "is of kind 'attack'; it must be a 'transform'"),
         ("phase.2.change_move", "transform", "never happens; give changes_at_hp_share above 0"),
         ("phase.1.first_approach_s", [6.0, 4.0], "must not begin above its end"),
-        ("phase.1.strafe.near_s", [3.0, 2.0], "must not begin above its end"),
+        ("phase.1.after.near_s", [3.0, 2.0], "must not begin above its end"),
     ],
 )
 def test_bad_value(data, key, value, reason):
@@ -134,7 +159,39 @@ def test_bad_value(data, key, value, reason):
         (f"{SWEEP}.from_s", -0.1, f"{SWEEP}.from_s", -0.1, "must be at least 0"),
         (f"{SWING}.track.swing.to_s", 59.0, f"{SWING}.track.swing.to_s", 59.0, "lies past the end of the move"),
         (f"{SWEEP}.inner_m", 50.0, f"{SWEEP}.inner_m", 50.0, "must be at most"),
-        ("move.throw.throw_damage_s", 59.0, "move.throw.throw_damage_s", 59.0, "must be at most "),
+        ("move.throw.throw.stab.at_s", 59.0, "move.throw.throw.stab.at_s", 59.0, "must be at most "),
+        (f"{DASH}.stretch.run.to_s", 59.0, f"{DASH}.stretch.run.to_s", 59.0, "lies past the end of the move at 3.3"),
+        (f"{DASH}.stretch.run.to_s", 0.0, f"{DASH}.stretch.run.to_s", 0.0, "must come after from_s = 0"),
+        (
+            f"{DASH}.stretch.run.to_s",
+            1.0,
+            f"{DASH}.stretch",
+            0.902,
+            "must not begin before the one before it ends at 1",
+        ),
+        (
+            "phase.2.after.retreats.0.chance",
+            1.5,
+            "phase.2.after.retreats[0].chance",
+            1.5,
+            "must be at most 1",
+        ),
+        (
+            "phase.2.after.retreats.0.gap_m",
+            [2.0, 0.0],
+            "phase.2.after.retreats[0].gap_m",
+            [2.0, 0.0],
+            "must not begin above its end",
+        ),
+        (
+            f"{THRUST}.chains.0.links.0.bearing_deg",
+            [-190.0, 0.0],
+            f"{THRUST}.chains[0].links[0].bearing_deg",
+            -190.0,
+            "must be at least -180",
+        ),
+        ("move.walk_back.kind", "walk", "move.walk_back.kind", "walk", "must be 'retreat' for this move"),
+        ("phase.1.rule.0.every_s", 0.0, "phase.1.rule[0].every_s", 0.0, "must be at least 0.1"),
         (f"{SWEEP}.arc_deg", [400.0, 0.0], f"{SWEEP}.arc_deg", 400.0, "must be at most 360"),
         ("move.leap.motion.chase_share", [0.5, 1.0], "move.leap.motion.chase_share", 1.0, "at least 0 and below 1"),
         ("move.leap.motion.chase_share", [-0.1], "move.leap.motion.chase_share", -0.1, "at least 0 and below 1"),
@@ -165,9 +222,9 @@ def test_bad_value(data, key, value, reason):
         ),
         (
             "phase.1.rule.0.weights",
-            {"beast_claw": 1.0},
-            "phase.1.rule[0].weights.beast_claw",
-            "beast_claw",
+            {"beast_thrust": 1.0},
+            "phase.1.rule[0].weights.beast_thrust",
+            "beast_thrust",
             "is no act of this phase",
         ),
         (
@@ -181,8 +238,14 @@ def test_bad_value(data, key, value, reason):
         ("phase.1.rule.0.beyond_deg", 190.0, "phase.1.rule[0].beyond_deg", 190.0, "must be at most 180"),
         ("phase.1.rule.1.bearing_deg", [-190.0, 0.0], "phase.1.rule[1].bearing_deg", -190.0, "must be at least -180"),
         ("phase.1.rule.1.gap_m", [3.0, 0.0], "phase.1.rule[1].gap_m", [3.0, 0.0], "must not begin above its end"),
-        ("phase.1.act.leep", {}, "phase.1.act.leep", "leep", "is no move of kind 'attack', did you mean 'leap'?"),
-        ("phase.1.act.transform", {}, "phase.1.act.transform", "transform", "is no move of kind 'attack'"),
+        (
+            "phase.1.act.leep",
+            {},
+            "phase.1.act.leep",
+            "leep",
+            "is no move of kind 'attack' or 'hop', did you mean 'leap'?",
+        ),
+        ("phase.1.act.transform", {}, "phase.1.act.transform", "transform", "is no move of kind 'attack' or 'hop'"),
         (f"{THRUST}.chains.0.weight", -1.0, f"{THRUST}.chains[0].weight", -1.0, "must be at least 0"),
         (f"{THRUST}.chains", [{"weight": 0.0}], f"{THRUST}.chains", [0.0], "must hold at least one weight above 0"),
         (
@@ -273,7 +336,22 @@ def test_change_into_a_phase_that_is_not_there(data):
     assert error.reason == "leads to a phase that is not there"
 
 
-@pytest.mark.parametrize("key", ["body", SWING, f"{SWING}.motion", SWEEP, "phase.1", "phase.1.rule.0", THRUST])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "body",
+        "defence",
+        SWING,
+        f"{SWING}.motion",
+        SWEEP,
+        f"{DASH}.stretch.run",
+        "move.throw.throw.stab",
+        "phase.1",
+        "phase.2.after",
+        "phase.1.rule.0",
+        THRUST,
+    ],
+)
 def test_table_without_a_source(data, key):
     data.remove(BOSS, f"{key}.source")
     error = data.refusal()
@@ -284,3 +362,253 @@ def test_table_without_a_source(data, key):
 def test_animation_of_a_phase_change_may_be_unknown(data):
     data.set(BOSS, "move.transform.animation", "SomethingElse")
     assert data.load().boss.moves[data.load().boss.move_index("transform")].animation == "SomethingElse"
+
+
+# ---------------------------------------------------------------- stretches
+
+
+def test_stretch_without_a_motion(data):
+    data.remove(BOSS, f"{DASH}.motion")
+    error = data.refusal()
+    assert (error.key, error.value) == (f"{DASH}.stretch", 2)
+    assert error.reason == "has no forward_m to scale; give the move a motion"
+
+
+def test_stretch_of_a_motion_that_only_goes_sideways(data):
+    data.remove(BOSS, f"{DASH}.motion.forward_m")
+    assert data.refusal().reason == "has no forward_m to scale; give the move a motion"
+
+
+# ---------------------------------------------------------------- after an attack
+
+
+def test_retreats_need_a_walk_back(data):
+    data.remove(BOSS, "move.walk_back")
+    data.remove(BOSS, "phase.2.after.back_off_m")
+    data.remove(BOSS, "phase.2.after.back_off_s")
+    error = data.refusal()
+    assert (error.key, error.value) == ("phase.2.after.retreats", 2)
+    assert error.reason == "needs a move called 'walk_back' of kind 'retreat'"
+
+
+def test_backing_off_needs_a_walk_back(data):
+    data.remove(BOSS, "move.walk_back")
+    error = data.refusal()
+    assert (error.key, error.value) == ("phase.2.after.back_off_s", 2.0)
+    assert error.reason == "needs a move called 'walk_back' of kind 'retreat'"
+
+
+def test_a_boss_who_never_backs_off_needs_no_walk_back(data):
+    data.remove(BOSS, "move.walk_back")
+    for key in ("back_off_m", "back_off_s", "retreats"):
+        data.remove(BOSS, f"phase.2.after.{key}")
+    after = data.load().boss.phases[1].after
+    assert (after.back_off_m, after.back_off_s, after.retreats) == (0.0, 0.0, ())
+
+
+@pytest.mark.parametrize(
+    ("gone", "left", "value"), [("back_off_s", "back_off_m", 1.5), ("back_off_m", "back_off_s", 2.0)]
+)
+def test_backing_off_needs_both_of_its_limits(data, gone, left, value):
+    data.remove(BOSS, f"phase.2.after.{gone}")
+    error = data.refusal()
+    assert (error.key, error.value) == (f"phase.2.after.{left}", value)
+    assert error.reason == f"has no effect alone; give {gone} above 0 too"
+
+
+def test_what_an_after_leaves_out_sets_no_limit(data):
+    after = data.load().boss.phases[0].after
+    assert (after.front_deg, after.within_gap_m) == (180.0, 1e6)
+
+
+def test_an_act_without_an_approach_begins_at_once(moveset):
+    acts = {act.name: act for act in moveset.boss.phases[1].acts}
+    assert (acts["beast_swat"].approach_m, acts["beast_swat"].approach_s) == (1e6, 0.0)
+
+
+# ---------------------------------------------------------------- runs, hops, interrupts
+
+RUN = {"from_m": 8.0, "chance": 0.5, "always_from_m": 11.0, "approach_m": 7.0}
+HOP = {
+    "animation": "FallingDefault",
+    "kind": "hop",
+    "label_end_s": 0.6,
+    "end_s": 0.6,
+    "source": "guess",
+    "motion": {"first_s": 0.1, "step_s": 0.1, "forward_m": [-1.0, -1.0, -1.0], "source": "guess"},
+}
+HOP_ACT = {
+    "cooldown_s": 5.0,
+    "after_odds": 0.0,
+    "room_m": 3.0,
+    "then": {"thrust": 1.0},
+    "then_within_deg": 120.0,
+    "source": "guess",
+}
+INTERRUPT = {
+    "moves": ["sweep", "chop"],
+    "at_s": 0.5,
+    "bearing_deg": [-30.0, 30.0],
+    "gap_m": [3.0, 9.0],
+    "act": "thrust",
+    "source": "guess",
+}
+
+
+@pytest.fixture
+def rich(data):
+    """The shipped boss, who also runs, hops and drops an attack for another."""
+    boss = data.content(BOSS)
+    boss["move"]["run"] = boss["move"]["walk"] | {"animation": "LandDefault"}
+    boss["move"]["hop_back"] = HOP
+    first = boss["phase"]["1"]
+    first["act"]["thrust"]["run"] = RUN
+    first["act"]["hop_back"] = HOP_ACT
+    first["interrupt"] = [INTERRUPT]
+    data.write(BOSS, data.toml(boss))
+    return data
+
+
+def test_runs_hops_and_interrupts_are_read(rich):
+    boss = rich.load().boss
+    phase = boss.phases[0]
+    acts = {act.name: act for act in phase.acts}
+    run, hop = acts["thrust"].run, acts["hop_back"]
+    assert (run.from_m, run.chance, run.always_from_m, run.approach_m) == (8.0, 0.5, 11.0, 7.0)
+    assert (hop.room_m, hop.then, hop.then_within_deg) == (3.0, {"thrust": 1.0}, 120.0)
+    assert acts["sweep"].run is None
+    [interrupt] = phase.interrupts
+    assert (interrupt.moves, interrupt.at_s, interrupt.act) == (("sweep", "chop"), 0.5, "thrust")
+    assert (interrupt.bearing_deg, interrupt.gap_m) == ((-30.0, 30.0), (3.0, 9.0))
+    assert boss.sources["phase.1.interrupt[0].at_s"] == "guess"
+    assert boss.sources["phase.1.act.thrust.run"] == "public"
+    assert boss.sources["phase.1.act.hop_back.then"] == "guess"
+
+
+@pytest.mark.parametrize(
+    ("removed", "unset"),
+    [
+        ("phase.1.act.thrust.run.always_from_m", lambda phase: phase.acts[-2].run.always_from_m == 1e6),
+        ("phase.1.act.hop_back.room_m", lambda phase: phase.acts[-1].room_m == 0.0),
+        ("phase.1.act.hop_back.then", lambda phase: phase.acts[-1].then == {}),
+        ("phase.1.act.hop_back.then_within_deg", lambda phase: phase.acts[-1].then_within_deg == 180.0),
+        ("phase.1.interrupt.0.bearing_deg", lambda phase: phase.interrupts[0].bearing_deg == (-180.0, 180.0)),
+        ("phase.1.interrupt.0.gap_m", lambda phase: phase.interrupts[0].gap_m == (0.0, 1e6)),
+    ],
+)
+def test_what_may_be_left_out_sets_no_limit(rich, removed, unset):
+    rich.remove(BOSS, removed)
+    assert unset(rich.load().boss.phases[0])
+
+
+@pytest.mark.parametrize(
+    ("key", "given"),
+    [
+        ("phase.1.act.thrust.run.from_m", "a number"),
+        ("phase.1.act.thrust.run.chance", "a number"),
+        ("phase.1.act.thrust.run.approach_m", "a number"),
+        ("phase.1.interrupt.0.moves", "a list of strings"),
+        ("phase.1.interrupt.0.at_s", "a number"),
+        ("phase.1.interrupt.0.act", "a string"),
+    ],
+)
+def test_missing_key_of_a_run_or_an_interrupt(rich, key, given):
+    rich.remove(BOSS, key)
+    error = rich.refusal()
+    assert (error.key.replace("[0]", ".0"), error.reason) == (key, f"is missing; give {given}")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "at", "bad", "reason"),
+    [
+        ("run.chance", 1.5, "act.thrust.run.chance", 1.5, "must be at most 1"),
+        ("run.from_m", -1.0, "act.thrust.run.from_m", -1.0, "must be at least 0"),
+        ("run.always_from_m", 7.0, "act.thrust.run.always_from_m", 7.0, "must be at least 8"),
+        ("run.speed_m", 7.0, "act.thrust.run.speed_m", 7.0, "is not a known key"),
+        ("run", 7.0, "act.thrust.run", 7.0, "must be a table"),
+        ("room_m", 3.0, "act.thrust.room_m", 3.0, "is for hops; 'thrust' is of kind 'attack'"),
+        ("then", {"sweep": 1.0}, "act.thrust.then", ["sweep"], "is for hops; 'thrust' is of kind 'attack'"),
+        ("then_within_deg", 190.0, "act.thrust.then_within_deg", 190.0, "must be at most 180"),
+    ],
+)
+def test_bad_value_of_an_act(rich, key, value, at, bad, reason):
+    rich.set(BOSS, f"phase.1.act.thrust.{key}", value)
+    error = rich.refusal()
+    assert (error.key, error.value) == (f"phase.1.{at}", bad)
+    assert reason in error.reason
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "at", "bad", "reason"),
+    [
+        ("then", {"thrsut": 1.0}, "then.thrsut", "thrsut", "is no act of this phase, did you mean 'thrust'?"),
+        ("then", {"turn": 1.0}, "then.turn", "turn", "is no act of this phase"),
+        ("then", {"thrust": 0.0}, "then", {"thrust": 0.0}, "must hold at least one weight above 0"),
+        ("room_m", -1.0, "room_m", -1.0, "must be at least 0"),
+    ],
+)
+def test_bad_value_of_a_hop(rich, key, value, at, bad, reason):
+    rich.set(BOSS, f"phase.1.act.hop_back.{key}", value)
+    error = rich.refusal()
+    assert (error.key, error.value) == (f"phase.1.act.hop_back.{at}", bad)
+    assert reason in error.reason
+
+
+def test_running_needs_a_move_for_it(rich):
+    rich.remove(BOSS, "move.run")
+    error = rich.refusal()
+    assert (error.key, error.value) == ("phase.1.act.thrust.run", 7.0)
+    assert error.reason == "needs a move called 'run' of kind 'walk'"
+
+
+def test_running_is_a_kind_of_walking(rich):
+    rich.set(BOSS, "move.run.kind", "strafe")
+    error = rich.refusal()
+    assert (error.key, error.value, error.reason) == ("move.run.kind", "strafe", "must be 'walk' for this move")
+
+
+def test_hop_with_a_blow(rich):
+    rich.set(BOSS, "move.hop_back.hit", rich.get(BOSS, "move.bash.hit") | {})
+    rich.set(BOSS, "move.hop_back.end_s", 2.0)
+    error = rich.refusal()
+    assert (error.key, error.value) == ("move.hop_back.kind", "hop")
+    assert error.reason == "is for moves with a motion and without blows; make it an 'attack'"
+
+
+def test_hop_that_goes_nowhere(rich):
+    rich.remove(BOSS, "move.hop_back.motion")
+    assert rich.refusal().reason == "is for moves with a motion and without blows; make it an 'attack'"
+
+
+def test_a_chain_does_not_lead_into_a_hop(rich):
+    links = [{"move": "hop_back", "within_m": 8.0}]
+    rich.set(BOSS, f"{THRUST}.chains", [{"weight": 1.0, "links": links}])
+    error = rich.refusal()
+    assert (error.key, error.value) == (f"{THRUST}.chains[0].links[0].move", "hop_back")
+    assert "is a follow-up that is no attack" in error.reason
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "bad", "reason"),
+    [
+        ("moves", [], [], "must be a list of one or more strings"),
+        ("moves", ["sweeep"], "sweeep", "is not known, did you mean 'sweep'?"),
+        ("moves", ["hop_back"], "hop_back", "is not known"),
+        ("at_s", -0.1, -0.1, "must be at least 0"),
+        ("at_s", 3.58, 3.58, "lies past the end of 'sweep' at 3.545"),
+        ("bearing_deg", [30.0, -30.0], [30.0, -30.0], "must not begin above its end"),
+        ("gap_m", [9.0, 3.0], [9.0, 3.0], "must not begin above its end"),
+        ("act", "trust", "trust", "is not known, did you mean 'thrust'?"),
+        ("every_s", 3.0, 3.0, "is not a known key"),
+    ],
+)
+def test_bad_value_of_an_interrupt(rich, key, value, bad, reason):
+    rich.set(BOSS, f"phase.1.interrupt.0.{key}", value)
+    error = rich.refusal()
+    assert (error.key, error.value) == (f"phase.1.interrupt[0].{key}", bad)
+    assert reason in error.reason
+
+
+def test_interrupt_without_a_source(rich):
+    rich.remove(BOSS, "phase.1.interrupt.0.source")
+    assert rich.refusal().reason == "has no source; give one of measured, derived, public, guess"

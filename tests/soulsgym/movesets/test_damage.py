@@ -14,7 +14,7 @@ from soulsgym.engine import standard_starts
 from soulsgym.errors import DataError
 from soulsgym.movesets.arena import parse_arena
 from soulsgym.movesets.boss import parse_boss
-from soulsgym.movesets.moveset import DATA, Moveset
+from soulsgym.movesets.moveset import DATA, Moveset, check_attack_types
 from soulsgym.movesets.player import parse_animations, parse_player
 from soulsgym.sim.engine import SimEngine
 
@@ -40,6 +40,7 @@ def assemble(contents):
     player = parse_player(files["player.toml"], contents["player.toml"], tuple(label.name for label in labels))
     reactions = tuple(move.name for move in player.moves if move.kind in ("reaction", "grabbed"))
     boss = parse_boss(files["boss"], contents["boss"], boss_labels, reactions)
+    check_attack_types(boss, files["boss"], player, files["player.toml"])
     arena = parse_arena(files["arenas.toml"], contents["arenas.toml"], boss.arena)
     return Moveset(boss, player, arena, labels, boss_labels)
 

@@ -11,6 +11,7 @@ from soulsgym.controls import ACTION_CONTROLS
 from soulsgym.engine import standard_starts
 from soulsgym.errors import SoulsError
 from soulsgym.movesets import load_moveset, variants
+from soulsgym.movesets.damage import damage_of
 from soulsgym.movesets.moveset import DATA
 from soulsgym.movesets.reader import Table
 from soulsgym.sim.engine import SimEngine
@@ -91,6 +92,16 @@ def test_variant_of_the_guide(followed):
             "move.cut.hit.blade.to_s = 3.0: lies past the end of the move at 2.6",
         ),
         ("cut = 60.0", "slash = 60.0", "phase.1.rule[1].weights.slash = 'slash': is no act of this phase"),
+        (
+            "attack = 220\n",
+            "",
+            "move.cut.hit.blade.attack = None: is missing; give attack and attack_type, or damage",
+        ),
+        (
+            'attack_type = "thrust"\n',
+            'attack_type = "slash"\n',
+            "player.toml: defence.absorption.slash = None: is missing; a blow of the fight is of this type",
+        ),
     ],
 )
 def test_common_errors_read_as_the_guide_says(followed, old, new, message):
@@ -105,6 +116,52 @@ def test_common_errors_read_as_the_guide_says(followed, old, new, message):
     assert told in re.sub(r"\[\d\]", "[N]", GUIDE)
 
 
+def test_the_example_hits_as_hard_as_the_guide_says(followed):
+    moveset = load_moveset("sentinel", data=followed)
+    damages = [round(damage_of(hit.power, moveset.player.defence)) for move in moveset.boss.moves for hit in move.hits]
+    assert damages == [111, 129]
+    for attack, damage in ((220, 111), (245, 129)):
+        assert re.search(rf"\b{attack}\s+takes\s+{damage}\b", GUIDE)
+
+
+EVERYTHING = """
+[move.run]
+animation = "WalkFrontBattle"
+kind = "walk"
+label_end_s = 9.0
+end_s = 9.0
+source = "guess"
+
+[move.hop]
+animation = "FallingDefault"
+kind = "hop"
+label_end_s = 0.6
+end_s = 0.6
+source = "guess"
+motion = { first_s = 0.1, step_s = 0.1, forward_m = [-1.0, -1.0], source = "guess" }
+
+[phase.1.act.thrust]
+run = { from_m = 8.0, chance = 0.5, always_from_m = 11.0, approach_m = 7.0 }
+
+[phase.1.act.hop]
+cooldown_s = 5.0
+after_odds = 0.0
+room_m = 2.0
+then = { thrust = 1.0 }
+then_within_deg = 120.0
+source = "guess"
+
+[[phase.1.interrupt]]
+moves = ["sweep"]
+at_s = 0.5
+act = "thrust"
+source = "guess"
+"""
+"""What Iudex does not do, but a boss may."""
+NAMED = (".weights", ".then", ".absorption")
+"""Tables whose keys are names."""
+
+
 def test_every_key_is_explained(tmp_path, monkeypatch):
     explained = set(re.findall(r"`([^`\n]+)`", (DOCS / "data-format.md").read_text(encoding="utf-8")))
     words = {word for text in explained for word in re.split(r"[.\s]", text)}
@@ -112,7 +169,7 @@ def test_every_key_is_explained(tmp_path, monkeypatch):
 
     def noting(method):
         def noted(table, key, *rest):
-            if not table.path.endswith(".weights"):
+            if not table.path.endswith(NAMED):
                 asked.add(key)
             return method(table, key, *rest)
 
@@ -122,13 +179,18 @@ def test_every_key_is_explained(tmp_path, monkeypatch):
     monkeypatch.setattr(Table, "_take", noting(Table._take))
     fresh = tmp_path / "fresh"
     shutil.copytree(DATA, fresh)
+    (fresh / "movesets" / "iudex.rich.toml").write_text(EVERYTHING, encoding="utf-8")
     load_moveset("iudex", "hard", data=fresh)
-    assert len(asked) > 100
+    load_moveset("iudex", "rich", data=fresh)
+    assert len(asked) > 130
+    assert {"always_from_m", "room_m", "then_within_deg", "at_s", "every_s", "motion_value", "chance"} <= asked
     tables = {
         "clock",
         "body",
         "opened",
+        "defence",
         "randomize",
+        "weapon",
         "walk",
         "camera",
         "roll",
@@ -146,6 +208,12 @@ def test_every_key_is_explained(tmp_path, monkeypatch):
     [
         ("move.swing.hit.sweep.reach_m", -1.0, "move.swing.hit.sweep.reach_m = -1.0: must be at least 0"),
         ("body.pois", 3, "body.pois = 3: is not a known key, did you mean 'poise'?"),
+        ("body.hp", None, "body.hp = None: is missing; give a number"),
+        (
+            "move.swing.hit.sweep.attack_type",
+            "slash",
+            "player.toml: defence.absorption.slash = None: is missing; a blow of the fight is of this type",
+        ),
         ("move.swing.hit.sweep.to_s", 5.0, "move.swing.hit.sweep.to_s = 5.0: lies past the end of the move at "),
         (
             "phase.1.act.thrust.chains.0.links.0.move",
@@ -155,6 +223,9 @@ def test_every_key_is_explained(tmp_path, monkeypatch):
     ],
 )
 def test_errors_read_as_the_description_says(data, key, value, message):
-    data.set("movesets/iudex.toml", key, value)
+    if value is None:
+        data.remove("movesets/iudex.toml", key)
+    else:
+        data.set("movesets/iudex.toml", key, value)
     assert message in str(data.refusal())
     assert message in (DOCS / "data-format.md").read_text(encoding="utf-8")

@@ -10,7 +10,8 @@ from soulsgym.movesets.boss import NEEDED_MOVES
 from soulsgym.movesets.moveset import DATA
 from soulsgym.movesets.reader import SOURCES
 
-TABLES_WITHOUT_NUMBERS = ("links", "weights", "corners", "animations", "chains")
+COVERED = ("absorption", "animations", "chains", "corners", "links", "retreats", "run", "then", "weights")
+"""Small tables that have the source of the table they stand in."""
 
 
 def numbers_without_a_source(content, path="", covered=None):
@@ -24,8 +25,8 @@ def numbers_without_a_source(content, path="", covered=None):
         rows = value if isinstance(value, list) else [value]
         for row in rows:
             if isinstance(row, dict):
-                # Only lists and weights belong to the table they stand in; other tables have their own source.
-                inherited = mine if key in TABLES_WITHOUT_NUMBERS or path == "" else None
+                # Other tables have their own source.
+                inherited = mine if key in COVERED or path == "" else None
                 yield from numbers_without_a_source(row, here, inherited)
             elif isinstance(row, (int, float)) and not isinstance(row, bool) and mine not in SOURCES:
                 yield here

@@ -1,8 +1,11 @@
 """Variants: what a file laid over a boss changes, and what it leaves."""
 
+from dataclasses import replace
+
 import pytest
 
 from soulsgym.movesets import load_moveset
+from soulsgym.movesets.damage import Power
 from soulsgym.movesets.overlay import overlay
 from soulsgym.movesets.pack import pack
 
@@ -34,7 +37,7 @@ def test_tables_are_merged_and_everything_else_replaced():
 def test_hard_has_the_same_moves_at_the_same_times(moveset, hard):
     assert [move.name for move in hard.moves] == [move.name for move in moveset.boss.moves]
     for (_, mine), (_, its) in zip(blows(moveset.boss), blows(hard), strict=True):
-        for key in ("name", "from_s", "to_s", "shape", "reach_m", "damage", "reaction", "parriable", "sweep"):
+        for key in ("name", "from_s", "to_s", "shape", "reach_m", "power", "push_m", "reaction", "parriable", "sweep"):
             assert getattr(mine, key) == getattr(its, key)
     assert hard.phases == moveset.boss.phases
 
@@ -75,12 +78,27 @@ def test_hard_fits_the_tables(hard):
 
 
 def test_variant_without_adjustments_changes_only_what_it_lists(data):
-    data.write(HARD, "[body]\nhp = 2000\n[move.swing.hit.sweep]\ndamage = 200\n")
+    data.write(HARD, "[body]\nhp = 2000\n[move.swing.hit.sweep]\nattack = 300\n")
     plain, heavy = data.load().boss, data.load("hard").boss
     assert (heavy.hp, heavy.poise) == (2000.0, plain.poise)
     [sweep] = heavy.moves[heavy.move_index("swing")].hits
     [before] = plain.moves[plain.move_index("swing")].hits
-    assert (sweep.damage, sweep.reach_m, sweep.arc_deg) == (200.0, before.reach_m, before.arc_deg)
+    assert sweep == replace(before, power=Power(300.0, "standard"))
+
+
+def test_variant_cannot_put_damage_in_the_place_of_an_attack(data):
+    data.write(HARD, "[move.swing.hit.sweep]\ndamage = 200\n")
+    error = data.refusal("hard")
+    assert error.file.endswith("iudex.hard.toml")
+    assert (error.key, error.reason) == ("move.swing.hit.sweep.attack", "stands beside damage; give one of them")
+
+
+def test_variant_changes_how_hard_the_player_hits(data):
+    data.write(HARD, "[defence.absorption]\nstandard = 0.425\n")
+    plain, hard = pack(data.load())[0], pack(data.load("hard"))[0]
+    light = next(i for i, move in enumerate(data.load().player.moves) if move.name == "light_1")
+    row = plain["player_moves"][light]["strike"]
+    assert hard["strikes"][row]["damage"] == pytest.approx(0.5 * plain["strikes"][row]["damage"])
 
 
 def test_variant_may_add_a_move_and_use_it(data):

@@ -7,8 +7,18 @@ import numpy as np
 import pytest
 
 from soulsgym.errors import DataError
-from soulsgym.movesets.boss import MOVE_KINDS, Chain, Motion, Track
-from soulsgym.movesets.pack import MAX_HITS, TICKS_PER_S, TICKS_PER_STEP, TURN_ACT, cumulative, pack
+from soulsgym.movesets.boss import MOVE_KINDS, Chain, Interrupt, Link, Motion, Run, Throw, Track
+from soulsgym.movesets.damage import Defence, Power
+from soulsgym.movesets.pack import (
+    MAX_HITS,
+    MAX_INTERRUPTS,
+    MAX_TIMERS,
+    TICKS_PER_S,
+    TICKS_PER_STEP,
+    TURN_ACT,
+    cumulative,
+    pack,
+)
 from soulsgym.movesets.player import Strike
 
 
@@ -164,19 +174,80 @@ def test_blows_are_rows_in_the_order_of_the_file(moveset, tables):
     assert [names[reaction] for reaction in rows["reaction"]] == [hit.reaction for hit in hits]
 
 
-def test_angles_become_radians(moveset):
-    moves = moveset.player.moves
-    strike = Strike(0.1, 0.2, 2.0, 90.0, 50.0, 10.0)
-    changed = tuple(replace(move, strike=strike) if move.name == "light_1" else move for move in moves)
-    packed = pack(replace(moveset, player=replace(moveset.player, moves=changed)))[0]
-    row = packed["player_moves"][[move.name for move in moves].index("light_1")]
-    assert row["arc"] == pytest.approx(math.pi / 2.0)
-    assert (row["hit_from"], row["hit_to"], row["damage"]) == (0.1, 0.2, 50.0)
+def with_player_move(moveset, name, **changes):
+    moves = tuple(replace(move, **changes) if move.name == name else move for move in moveset.player.moves)
+    return replace(moveset, player=replace(moveset.player, moves=moves))
+
+
+def player_row(moveset, packed, name):
+    return packed["player_moves"][[move.name for move in moveset.player.moves].index(name)]
+
+
+def test_strikes_are_rows_in_the_order_of_the_file(moveset):
+    strikes = (
+        Strike("first", 0.1, 0.2, 2.0, 90.0, Power(damage=50.0), 10.0),
+        # 50 against a defence of 100: 19.2/49 * 0.375^2 + 0.1 = 0.1551, of which a thrust gets 0.84 through.
+        Strike("second", 0.4, 0.6, 3.0, 45.0, Power(50.0, "thrust"), 0.0),
+    )
+    changed = with_player_move(moveset, "light_1", strikes=strikes)
+    packed = pack(changed)[0]
+    row = player_row(moveset, packed, "light_1")
+    rows = packed["strikes"][row["strike"] : row["strike"] + row["strikes"]]
+    assert list(rows["from_s"]) == [0.1, 0.4]
+    assert list(rows["to_s"]) == [0.2, 0.6]
+    assert list(rows["reach_m"]) == [2.0, 3.0]
+    assert rows["arc"] == pytest.approx([math.pi / 2.0, math.pi / 4.0])
+    assert rows["damage"] == pytest.approx([50.0, 6.514], abs=1e-3)
+    assert list(rows["poise"]) == [10.0, 0.0]
+    assert (row["strikes_from_s"], row["strikes_to_s"]) == (0.1, 0.6)
 
 
 def test_move_without_a_strike_never_lands(moveset, tables):
-    row = tables["player_moves"][[move.name for move in moveset.player.moves].index("parry")]
-    assert row["hit_to"] < 0.0
+    row = player_row(moveset, tables, "parry")
+    assert row["strikes"] == 0
+    assert row["strikes_from_s"] > 1e6
+
+
+def test_stamina_is_split_into_equal_parts(moveset, tables):
+    row = player_row(moveset, tables, "riposte")
+    assert (row["payments"], row["sp_part"]) == (2, 12.5)
+    assert list(row["sp_s"]) == [0.808, 2.651]
+    row = player_row(moveset, tables, "light_1")
+    assert (row["payments"], row["sp_part"], row["sp_s"][0]) == (1, 20.0, 0.453)
+
+
+def test_length_of_a_reaction_is_what_its_motion_adds_up_to(moveset):
+    motion = Motion(first_s=0.1, step_s=0.1, forward_m=(-1.0, -2.0), right_m=(4.0,))
+    packed = pack(with_player_move(moveset, "DamageSmall", motion=motion))[0]
+    assert player_row(moveset, packed, "DamageSmall")["moved_m"] == pytest.approx(5.0)
+    packed = pack(with_player_move(moveset, "DamageSmall", motion=None))[0]
+    assert player_row(moveset, packed, "DamageSmall")["moved_m"] == 0.0
+
+
+def test_damage_of_a_blow_is_that_against_the_players_defence(moveset):
+    # Against a defence of 100 an attack of 100 leaves 0.4, of which half is absorbed.
+    player = replace(moveset.player, defence=Defence(100.0, {"standard": 0.5, "strike": 1.0, "thrust": 1.0}))
+    [hit] = moveset.boss.moves[moveset.boss.move_index("punch")].hits
+    changed = with_move(replace(moveset, player=player), "punch", hits=(replace(hit, power=Power(100.0, "standard")),))
+    packed = pack(changed)[0]
+    row = packed["boss_moves"][moveset.boss.move_index("punch")]
+    assert packed["hits"][row["hit"]]["damage"] == pytest.approx(20.0)
+    assert packed["hits"][row["hit"]]["push_m"] == 1.0
+
+
+def test_throws_are_rows_in_the_order_of_their_times(moveset):
+    throws = (Throw(2.0, Power(damage=30.0)), Throw(1.0, Power(damage=10.0)), Throw(1.5, Power(damage=20.0)))
+    packed = pack(with_move(moveset, "throw", throws=throws))[0]
+    row = packed["boss_moves"][moveset.boss.move_index("throw")]
+    rows = packed["throws"][row["throw"] : row["throw"] + row["throws"]]
+    assert rows.tolist() == [(1.0, 10.0), (1.5, 20.0), (2.0, 30.0)]
+
+
+def test_stretches_are_rows(moveset, tables):
+    row = tables["boss_moves"][moveset.boss.move_index("dash")]
+    rows = tables["stretches"][row["stretch"] : row["stretch"] + row["stretches"]]
+    assert rows.tolist() == [(0.0, 0.902, 5.75, 5.0, 8.9, 8.9), (0.902, 1.613, 2.75, 3.0, 6.0, 6.0)]
+    assert tables["boss_moves"][moveset.boss.move_index("sweep")]["stretches"] == 0
 
 
 def test_decisions(moveset, tables):
@@ -195,6 +266,86 @@ def test_decisions(moveset, tables):
         for chain in chains
     ]
     assert followed == [[link.move for link in chain.links] for chain in first.acts[names.index("punch")].chains]
+
+
+def test_what_follows_an_attack(moveset, tables):
+    first, second = tables["phases"][0], tables["phases"][1]
+    assert (first["front"], first["within_gap_m"], first["back_off_s"], first["retreats"]) == (math.pi, 1e6, 0.0, 0)
+    assert (second["front"], second["within_gap_m"]) == (pytest.approx(math.pi / 2.0), 25.0)
+    assert (second["back_off_m"], second["back_off_s"]) == (1.5, 2.0)
+    rows = tables["retreats"][second["retreat"] : second["retreat"] + second["retreats"]]
+    assert rows.tolist() == [(0.0, 2.0, 0.5, 2.0, 3.0), (2.0, 5.0, 0.25, 2.0, 3.0)]
+
+
+def with_phase(moveset, **changes):
+    boss = moveset.boss
+    return replace(moveset, boss=replace(boss, phases=(replace(boss.phases[0], **changes), *boss.phases[1:])))
+
+
+def test_timers_are_counted_within_their_phase(moveset):
+    rules = moveset.boss.phases[0].rules
+    waiting = (replace(rules[0], every_s=47.0), rules[1], replace(rules[2], every_s=5.0))
+    packed = pack(with_phase(moveset, rules=waiting))[0]
+    assert packed["rules"]["timer"][:3].tolist() == [0, -1, 1]
+    assert packed["rules"]["every_s"][:3].tolist() == [47.0, 0.0, 5.0]
+
+
+def test_interrupts_have_a_row_for_each_of_their_moves(moveset):
+    interrupt = Interrupt(("sweep", "chop"), 0.5, (-30.0, 30.0), (3.0, 9.0), "leap")
+    packed = pack(with_phase(moveset, interrupts=(interrupt,)))[0]
+    assert (packed["phases"][0]["interrupts"], packed["phases"][1]["interrupts"]) == (2, 0)
+    rows = packed["interrupts"][:2]
+    assert [moveset.boss.moves[move].name for move in rows["move"]] == ["sweep", "chop"]
+    assert rows["at_s"].tolist() == [0.5, 0.5]
+    assert rows["bearing_hi"] == pytest.approx([math.pi / 6.0] * 2)
+    assert rows["gap_lo"].tolist() == [3.0, 3.0]
+    assert moveset.boss.phases[0].acts[rows["act"][0]].name == "leap"
+
+
+def test_runs(moveset, tables):
+    assert (tables["acts"][:16]["run_from_m"] == 1e6).all()
+    *acts, last = moveset.boss.phases[0].acts
+    packed = pack(with_phase(moveset, acts=(*acts, replace(last, run=Run(8.0, 0.5, 11.0, 7.0)))))[0]
+    row = packed["acts"][len(acts)]
+    keys = ("run_from_m", "run_chance", "run_always_m", "run_approach_m")
+    assert [row[key] for key in keys] == [8.0, 0.5, 11.0, 7.0]
+
+
+def test_room_of_a_hop_lies_where_it_leads(moveset):
+    # 3 m back and 4 m to the right: of a room of 10 m that is 6 m and 8 m.
+    motion = Motion(first_s=0.1, step_s=0.1, forward_m=(-1.0, -2.0), right_m=(4.0,))
+    changed = with_move(moveset, "leap", kind="hop", motion=motion, hits=())
+    acts = tuple(
+        replace(act, room_m=10.0, then={"sweep": 2.0}, then_within_deg=90.0) if act.name == "leap" else act
+        for act in moveset.boss.phases[0].acts
+    )
+    packed = pack(with_phase(changed, acts=acts))[0]
+    names = [act.name for act in acts]
+    row = packed["acts"][names.index("leap")]
+    assert (row["has_room"], row["room_f"], row["room_r"]) == (1, pytest.approx(-6.0), pytest.approx(8.0))
+    assert (row["has_then"], row["then_within"]) == (1, pytest.approx(math.pi / 2.0))
+    assert row["then"].tolist() == [2.0 if name == "sweep" else 0.0 for name in names] + [0.0] * (16 - len(names))
+    assert not packed["acts"][names.index("sweep")]["has_room"]
+
+
+def test_bearings_of_links_become_radians(moveset, tables):
+    assert tables["links"][0]["bearing_lo"] == -math.pi
+    assert tables["links"][0]["bearing_hi"] == math.pi
+    *acts, last = moveset.boss.phases[0].acts
+    changed = replace(last, chains=(Chain(1.0, (Link("slam", 7.2, (-90.0, 45.0)),)),))
+    packed = pack(with_phase(moveset, acts=(*acts, changed)))[0]
+    link = packed["links"][packed["chains"][packed["acts"][len(acts)]["chain"]]["link"]]
+    assert (link["bearing_lo"], link["bearing_hi"]) == (pytest.approx(-math.pi / 2), pytest.approx(math.pi / 4))
+
+
+def test_moves_a_boss_may_lack(boss_with):
+    def change(content):
+        content["move"]["run"] = content["move"]["walk"] | {"source": "guess"}
+
+    changed = boss_with(change)
+    const = pack(changed)[0]["const"]
+    assert const["b_run"] == changed.boss.move_index("run")
+    assert const["b_back"] == changed.boss.move_index("walk_back")
 
 
 def test_edges_look_outwards(moveset, tables):
@@ -227,6 +378,24 @@ def test_too_many_acts(moveset):
 def test_too_many_blows_of_a_move(moveset):
     [hit] = moveset.boss.moves[moveset.boss.move_index("punch")].hits
     assert refused(with_move(moveset, "punch", hits=(hit,) * (MAX_HITS + 1))) == ("move.punch.hit", MAX_HITS + 1)
+
+
+def test_too_many_blows_of_the_player(moveset):
+    [strike] = next(move for move in moveset.player.moves if move.name == "light_1").strikes
+    changed = with_player_move(moveset, "light_1", strikes=(strike,) * (MAX_HITS + 1))
+    assert refused(changed) == ("move.light_1.strike", MAX_HITS + 1)
+
+
+def test_too_many_timers(moveset):
+    rules = tuple(replace(rule, every_s=9.0) for rule in moveset.boss.phases[0].rules[: MAX_TIMERS + 1])
+    assert refused(with_phase(moveset, rules=rules)) == ("phase.1.rule (with every_s)", MAX_TIMERS + 1)
+    pack(with_phase(moveset, rules=rules[:-1]))
+
+
+def test_too_many_moves_that_may_be_interrupted(moveset):
+    interrupts = (Interrupt(("sweep", "chop"), 0.5, (-30.0, 30.0), (3.0, 9.0), "leap"),) * 16
+    assert refused(with_phase(moveset, interrupts=interrupts)) == ("phase.1.interrupt (moves)", MAX_INTERRUPTS + 1)
+    pack(with_phase(moveset, interrupts=interrupts[:-1]))
 
 
 def test_too_many_rows_of_a_table(moveset):

@@ -3,7 +3,7 @@
 import pytest
 
 PLAYER, LABELS = "player.toml", "animations.toml"
-LIGHT = "move.light_1"
+LIGHT, BLADE, RIPOSTE = "move.light_1", "move.light_1.strike.blade", "move.riposte.strike.first"
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,9 @@ LIGHT = "move.light_1"
         ("roll.on_heavy", "a string"),
         (f"{LIGHT}.kind", "a string"),
         (f"{LIGHT}.end_s", "a number"),
-        (f"{LIGHT}.strike.arc_deg", "a number"),
+        (f"{LIGHT}.strike.blade.arc_deg", "a number"),
+        (f"{LIGHT}.strike.blade.reach_m", "a number"),
+        ("weapon.attack", "a number"),
         ("flinch", "a table"),
         ("fall.loop_from_s", "a number"),
     ],
@@ -74,9 +76,19 @@ def test_missing_key(data, key, given):
         (f"{LIGHT}.turn_s", [0.1, 9.0], f"{LIGHT}.turn_s", [0.1, 9.0], "lies past the end of the move at "),
         (f"{LIGHT}.sp_s", 9.0, f"{LIGHT}.sp_s", 9.0, "must be at most "),
         (f"{LIGHT}.knocked_down", 1, f"{LIGHT}.knocked_down", 1, "must be true or false"),
-        (f"{LIGHT}.strike.to_s", 9.0, f"{LIGHT}.strike.to_s", 9.0, "and not past the move's end at "),
-        (f"{LIGHT}.strike.to_s", 0.0, f"{LIGHT}.strike.to_s", 0.0, "must come after from_s = "),
-        (f"{LIGHT}.strike.reach_m", -2.0, f"{LIGHT}.strike.reach_m", -2.0, "must be at least 0"),
+        (f"{LIGHT}.sp_s", [0.1, 9.0], f"{LIGHT}.sp_s", 9.0, "must be at most 1.2"),
+        (f"{LIGHT}.sp_s", [], f"{LIGHT}.sp_s", [], "must be a list of one or more numbers"),
+        (f"{LIGHT}.sp_s", [0.4, 0.2], f"{LIGHT}.sp_s", [0.4, 0.2], "must be at most 2 times in order"),
+        (f"{LIGHT}.sp_s", [0.1, 0.2, 0.3], f"{LIGHT}.sp_s", [0.1, 0.2, 0.3], "must be at most 2 times in order"),
+        (f"{BLADE}.to_s", 9.0, f"{BLADE}.to_s", 9.0, "and not past the move's end at "),
+        (f"{BLADE}.to_s", 0.0, f"{BLADE}.to_s", 0.0, "must come after from_s = "),
+        (f"{BLADE}.reach_m", -2.0, f"{BLADE}.reach_m", -2.0, "must be at least 0"),
+        (f"{BLADE}.arc_deg", 190.0, f"{BLADE}.arc_deg", 190.0, "must be at most 180"),
+        (f"{BLADE}.poise", -1.0, f"{BLADE}.poise", -1.0, "must be at least 0"),
+        (f"{BLADE}.push_m", 1.0, f"{BLADE}.push_m", 1.0, "is not a known key"),
+        (f"{RIPOSTE}.reach_m", 2.0, f"{RIPOSTE}.reach_m", 2.0, "is not a known key"),
+        (f"{RIPOSTE}.arc_deg", 60.0, f"{RIPOSTE}.arc_deg", 60.0, "is not a known key"),
+        ("move.riposte.riposte_damage", 210.0, "move.riposte.riposte_damage", 210.0, "is not a known key"),
         (f"{LIGHT}.source", "told", f"{LIGHT}.source", "told", "is not one of measured, derived, public, guess"),
         ("flinch.animations", ["Idle"], "flinch.animations", ["Idle"], "must be a list of 4 strings"),
         ("flinch.after_animation", "Idel", "flinch.after_animation", "Idel", "is not known, did you mean 'Idle'?"),
@@ -107,12 +119,27 @@ def test_reaction_that_only_a_boss_names(data):
     assert error.value == "DamagePush"
 
 
+def test_blow_of_the_earlier_kind(data):
+    data.set(PLAYER, f"{LIGHT}.strike", {"from_s": 0.4, "to_s": 0.5, "source": "guess"})
+    error = data.refusal()
+    assert (error.key, error.value, error.reason) == (f"{LIGHT}.strike.from_s", 0.4, "must be a table")
+
+
+def test_stamina_is_due_at_one_time_or_at_several(moveset):
+    moves = {move.name: move for move in moveset.player.moves}
+    assert moves["light_1"].sp_s == (0.453,)
+    assert moves["riposte"].sp_s == (0.808, 2.651)
+    assert moves["DamageSmall"].sp_s == (0.0,)
+
+
 def test_motion_without_lists(data):
     data.remove(PLAYER, f"{LIGHT}.motion.forward_m")
     assert data.refusal().reason == "is missing; give one or more of forward_m, right_m, backward_m"
 
 
-@pytest.mark.parametrize("key", ["clock", "body", "walk", "camera", "roll", LIGHT, f"{LIGHT}.strike", "flinch", "fall"])
+@pytest.mark.parametrize(
+    "key", ["clock", "body", "weapon", "defence", "walk", "camera", "roll", LIGHT, BLADE, "flinch", "fall"]
+)
 def test_table_without_a_source(data, key):
     data.remove(PLAYER, f"{key}.source")
     error = data.refusal()

@@ -14,10 +14,43 @@ VARIANT = """
 hp = 900
 source = { hp = "measured" }
 
-[phase.1.strafe]
+[defence]
+absorption = { thrust = 0.8, slash = 0.9 }
+source = "derived"
+
+[phase.1.after]
 near_s = [1.0, 2.0]
 far_s = [2.0, 3.0]
+retreats = [{ gap_m = [0.0, 2.0], chance = 0.5, lasts_s = [2.0, 3.0] }]
 source = "derived"
+
+[[phase.1.interrupt]]
+moves = ["sweep"]
+at_s = 0.5
+gap_m = [1.0, 2.0]
+act = "thrust"
+source = "public"
+
+[move.run]
+animation = "WalkFrontBattle"
+kind = "walk"
+label_end_s = 9.0
+end_s = 9.0
+source = "guess"
+
+[move.hop]
+animation = "FallingDefault"
+kind = "hop"
+label_end_s = 0.6
+end_s = 0.6
+source = "measured"
+motion = { first_s = 0.1, step_s = 0.1, forward_m = [-1.0, -1.0], source = "derived" }
+
+[phase.1.act.hop]
+cooldown_s = 5.0
+after_odds = 0.0
+then = { thrust = 1.0, chop = 2.0 }
+source = "guess"
 
 [[phase.1.rule]]
 gap_m = [0.0, 99.0]
@@ -26,8 +59,9 @@ source = { "*" = "public", gap_m = "guess" }
 
 [phase.1.act.thrust]
 source = "measured"
+run = { from_m = 8.0, chance = 0.5, approach_m = 7.0 }
 chains = [
-  { weight = 30.0, links = [{ move = "slam", within_m = 8.5 }] },
+  { weight = 30.0, links = [{ move = "slam", within_m = 8.5, bearing_deg = [-60.0, 60.0] }] },
   { weight = 20.0, links = [] },
 ]
 
@@ -35,8 +69,12 @@ chains = [
 arc_scale = 2.0
 source = "guess"
 """
-COUNTED = {"measured": 1 + 3, "derived": 4, "public": 3, "guess": 2 + 1}
-"""Health and two chains with a link; two spans; weights; a gap and the scale."""
+COUNTED = {
+    "measured": 1 + 2 + 3 + 5,  # health, times of the hop, the run, two chains with a link
+    "derived": 2 + 4 + 5 + 4,  # absorptions, two spans, a row of retreats, the hop's motion
+    "public": 3 + 3,  # weights, time and gap of the interrupt
+    "guess": 2 + 1 + 2 + 4,  # a gap, the scale, times of the run, the act of the hop
+}
 
 ARENA = """
 [hall]
@@ -74,7 +112,7 @@ def test_a_variant_counts_what_it_states(tmp_path):
     file.write_text(VARIANT, encoding="utf-8")
     found = file_provenance(file)
     assert found.counts == COUNTED
-    assert found.total == 14
+    assert found.total == 11 + 15 + 6 + 9
     assert found.file == file
 
 

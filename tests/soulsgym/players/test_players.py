@@ -169,7 +169,7 @@ def test_duellist_knows_that_a_label_in_a_recovery_comes_early():
 
 def test_knowledge_tells_the_phases_apart():
     moveset, known = load_moveset("iudex"), knowledge_of("iudex")
-    thrust, bite = (moveset.boss.moves[moveset.boss.move_index(name)] for name in ("thrust", "beast_bite"))
-    assert thrust.animation == bite.animation
+    thrust, tail = (moveset.boss.moves[moveset.boss.move_index(name)] for name in ("thrust", "beast_tail"))
+    assert thrust.animation == tail.animation
     assert known.blow_from_s[0, 1 + THRUST_LABEL, 0] == thrust.hits[0].from_s
-    assert known.blow_from_s[1, 1 + THRUST_LABEL, 0] == bite.hits[0].from_s
+    assert known.blow_from_s[1, 1 + THRUST_LABEL, 0] == tail.hits[0].from_s

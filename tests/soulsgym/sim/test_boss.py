@@ -8,12 +8,12 @@ import pytest
 
 from soulsgym.controls import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
+from soulsgym.sim.boss import APPROACH, BACKING, ONLY_BACK, STRAFING
 from soulsgym.sim.engine import SimEngine
 
-IDLE, WALK, LEFT, RIGHT = 23, 19, 20, 21
+IDLE, WALK, LEFT, RIGHT, BACK = 23, 19, 20, 21, 22
 TURN_RIGHT, TURN_RIGHT_AROUND, TURN_LEFT, TURN_LEFT_AROUND = 24, 25, 26, 27
 UNKNOWN = -1
-APPROACH = 2
 
 
 def distance_of(record):
@@ -118,7 +118,11 @@ def test_an_attack_is_cut_short_only_by_a_link_of_its_chain(moveset, watched, ph
 def test_a_phase_uses_all_its_moves_and_only_those(moveset, watched, phase):
     part = moveset.boss.phases[phase - 1]
     own = {act.name for act in part.acts} | {name for pair in links_of(part) for name in pair}
-    shared = {move.name for move in moveset.boss.moves if move.kind in ("idle", "walk", "strafe", "turn", "executed")}
+    shared = {
+        move.name
+        for move in moveset.boss.moves
+        if move.kind in ("idle", "walk", "retreat", "strafe", "turn", "executed")
+    }
     shared |= {move.grab_move for move in moveset.boss.moves} | {"stagger", "parried"}
     seen = {moveset.boss.moves[index].name for index in np.unique(watched[phase]["boss_move"])}
     assert seen <= own | shared
@@ -264,13 +268,13 @@ def test_the_boss_begins_by_walking_up(duel):
 # ---------------------------------------------------------------- choices
 
 
-def chosen(moveset, *, away_m, bearing_deg=0.0, cooling=(), phase=1, n=4000, down=False):
-    """How often each act is chosen at a place, as shares; "" is none yet."""
+def chose(moveset, *, away_m, bearing_deg=0.0, cooling=(), phase=1, n=4000, down=False, boss_y=592.0):
+    """An engine of n bosses who have just decided at a place."""
     engine = SimEngine(moveset, n, phase=phase)
     starts = standard_starts(n)
-    starts["boss_pose"] = (140.0, 592.0, 0.0)
+    starts["boss_pose"] = (140.0, boss_y, 0.0)
     bearing = math.radians(bearing_deg)
-    starts["player_pose"] = (140.0 - away_m * math.sin(bearing), 592.0 - away_m * math.cos(bearing), 0.0)
+    starts["player_pose"] = (140.0 - away_m * math.sin(bearing), boss_y - away_m * math.cos(bearing), 0.0)
     engine.reset(np.ones(n, np.bool_), starts, np.arange(n, dtype=np.uint64))
     engine.hidden["first"] = 0
     acts = [act.name for act in moveset.boss.phases[phase - 1].acts]
@@ -279,6 +283,13 @@ def chosen(moveset, *, away_m, bearing_deg=0.0, cooling=(), phase=1, n=4000, dow
     if down:
         engine.hidden["pmove"] = [move.name for move in moveset.player.moves].index("DamageExLarge")
     engine.step(np.full(n, ACTION_CONTROLS[NOTHING]))
+    return engine
+
+
+def chosen(moveset, *, phase=1, n=4000, **place):
+    """How often each act is chosen at a place, as shares; "" is none yet."""
+    engine = chose(moveset, phase=phase, n=n, **place)
+    acts = [act.name for act in moveset.boss.phases[phase - 1].acts]
     first = engine.tables[0]["phases"][phase - 1]["act"]
     rows, counts = np.unique(engine.hidden["act"], return_counts=True)
     return {acts[row - first] if row >= 0 else "": count / n for row, count in zip(rows, counts, strict=True)}
@@ -398,8 +409,669 @@ def test_the_second_phase_has_no_third(full_duel):
     assert set(records["phase"].tolist()) == {2}
 
 
-def test_the_burst_of_the_change_throws_the_player_back(full_duel):
+def test_the_burst_of_the_change_makes_the_player_reel(full_duel):
     full_duel.begin(away_m=3.0, still=False, boss_hp=300.0)
     record = full_duel.until(lambda record: record["hit_by"] >= 0, at_most=40)
     assert full_duel.boss_move(record) == "transform"
-    assert record["player_animation"] == 10
+    assert record["damage_taken"] == 59.0
+    assert record["player_animation"] == 6  # DamageSmall
+
+
+# ---------------------------------------------------------------- the dash: how far he runs
+
+
+@pytest.fixture(scope="module")
+def dashing(new_duel, boss_with):
+    """A boss who dashes straight ahead: without the sideways part of the motion, and without turning."""
+
+    def change(content):
+        del content["move"]["dash"]["motion"]["right_m"]
+        del content["move"]["dash"]["track"]
+
+    return new_duel(boss_with(change))
+
+
+def dash(duel, away_m):
+    """Begin a dash at a player who stands so far away."""
+    duel.begin(boss=(140.0, 606.0, 0.0), player=(140.0, 606.0 - away_m, math.pi))
+    return duel.force("dash", blows=False)
+
+
+def way_of(duel, steps):
+    """How far ahead the boss has come after so many steps."""
+    return 606.0 - float(duel.play(rest=steps)[-1]["boss_pose"][1])
+
+
+@pytest.mark.parametrize(
+    ("away_m", "run_m", "all_m"),
+    [
+        # The file's motion is 6.684 m after nine steps (0.873 s) and 6.858 m at 0.889 s, where the tick begins that
+        # enters the thrust; from there it is 5.582 m to the end of step sixteen (1.552 s). Factors: of the run
+        # (r - 5.75) within 5 to 8.9 by 8.9, of the thrust (r' - 2.75) within 3 to 6 by 6; r' is what the run has left.
+        (9.0, 0.5618 * 6.684, 0.5618 * 6.858 + 0.5 * 5.582),  # r' = 5.15 counts as 3 m to go: the shortest dash
+        (10.0, 0.5618 * 6.684, 0.5618 * 6.858 + 0.5662 * 5.582),  # r' = 6.15: 3.9 m and 3.2 m
+        (14.0, 0.9270 * 6.684, 0.9270 * 6.858 + 0.8155 * 5.582),  # r' = 7.64
+        (20.0, 6.684, 6.858 + 5.582),  # the longest
+        (28.0, 6.684, 6.858 + 5.582),
+    ],
+)
+def test_the_dash_is_as_long_as_the_distance_makes_it(dashing, away_m, run_m, all_m):
+    assert way_of(dash(dashing, away_m), 9) == pytest.approx(run_m, abs=0.01)
+    assert way_of(dash(dashing, away_m), 16) == pytest.approx(all_m, abs=0.01)
+
+
+def test_the_dash_ends_between_six_and_a_half_and_twelve_and_a_half_metres(dashing):
+    # At the blow, 1.516 s: 6.6 m at least and 12.3 m at most fit the recording, whose own motion is a little shorter.
+    ways = []
+    for away_m in (9.0, 28.0):
+        before, after = way_of(dash(dashing, away_m), 15), way_of(dash(dashing, away_m), 16)
+        ways.append(before + (after - before) * (1.516 - 1.455) / 0.097)
+    assert ways == pytest.approx([6.6, 12.3], abs=0.15)
+
+
+@pytest.mark.parametrize("moved_at", [1, 4, 8])
+def test_the_length_of_the_run_is_fixed_when_it_begins(dashing, moved_at):
+    dash(dashing, 14.0).play(rest=moved_at)
+    dashing.hidden["py"] -= 10.0
+    assert way_of(dashing, 9 - moved_at) == pytest.approx(0.9270 * 6.684, abs=0.01)
+
+
+def test_the_length_of_the_thrust_is_fixed_when_the_thrust_begins(dashing):
+    # After nine steps of 14 m he has run 6.196 m; 20 m more to go than before make the thrust a full one.
+    dash(dashing, 14.0).play(rest=9)
+    dashing.hidden["py"] -= 20.0
+    assert way_of(dashing, 7) == pytest.approx(0.9270 * 6.858 + 5.582, abs=0.01)
+    # Once it has begun it is too late.
+    dash(dashing, 14.0).play(rest=10)
+    dashing.hidden["py"] -= 20.0
+    assert way_of(dashing, 6) == pytest.approx(0.9270 * 6.858 + 0.8155 * 5.582, abs=0.01)
+
+
+def test_every_dash_is_measured_anew(new_duel, boss_with):
+    def change(content):
+        dash = content["move"]["dash"]
+        del dash["motion"]["right_m"], dash["track"], dash["stretch"]["thrust"]
+        links = [{"move": "dash", "within_m": 99.0}]
+        content["phase"]["1"]["act"]["dash"]["chains"] = [{"weight": 1.0, "links": links}]
+        dash["blend_s"] = 0.0
+
+    duel = new_duel(boss_with(change)).begin(boss=(140.0, 610.0, 0.0), player=(140.0, 586.0, math.pi))
+    duel.force("dash", blows=False, links=("dash", 0))
+    duel.play(rest=18)  # to 1.746 s; at 1.775 s the second one begins, in step 19
+    first = duel.now
+    record = duel.step()
+    assert record["boss_move_s"] < first["boss_move_s"]
+    duel.hidden["hit_bits"] = -1
+    # After 6.94 + 5.74 m of the first he is 11.3 m away: 5.57 of 8.9 m to go, where it was all of them.
+    before_s, before_y = float(record["boss_move_s"]), float(record["boss_pose"][1])
+    after = duel.play(rest=8)[-1]
+    moved = np.interp([before_s, float(after["boss_move_s"])], *run_of_the_file(duel))
+    assert before_y - after["boss_pose"][1] == pytest.approx((moved[1] - moved[0]) * 5.57 / 8.9, abs=0.05)
+
+
+def run_of_the_file(duel):
+    """Times and metres of the dash as the file has them."""
+    motion = duel.moveset.boss.moves[duel.moveset.boss.move_index("dash")].motion
+    times_s = motion.first_s + motion.step_s * np.arange(len(motion.forward_m))
+    return times_s, np.cumsum(motion.forward_m)
+
+
+def test_a_move_without_stretches_keeps_its_length(duel):
+    ways = []
+    for away_m in (6.0, 16.0):
+        duel.begin(away_m=away_m).force("delayed_thrust", blows=False)
+        ways.append(594.0 - float(duel.play(rest=17)[-1]["boss_pose"][1]))
+    assert ways[0] == pytest.approx(ways[1], abs=1e-4)
+
+
+# ---------------------------------------------------------------- after an attack, second phase
+
+
+def after_attacks(moveset, act, *, away_m, bearing_deg=0.0, n=4000):
+    """What n bosses of the second phase do at the end of an attack: goal, kind of backing off, how long."""
+    engine = SimEngine(moveset, n, phase=2)
+    starts = standard_starts(n)
+    starts["boss_pose"] = (140.0, 606.0, 0.0)
+    bearing = math.radians(bearing_deg)
+    starts["player_pose"] = (140.0 - away_m * math.sin(bearing), 606.0 - away_m * math.cos(bearing), 0.0)
+    engine.reset(np.ones(n, np.bool_), starts, np.arange(n, dtype=np.uint64))
+    hidden, tables, boss = engine.hidden, engine.tables[0], moveset.boss
+    acts = [one.name for one in boss.phases[1].acts]
+    move = boss.moves[boss.move_index(act)]
+    hidden["first"] = 0
+    hidden["bmove"], hidden["bt"] = boss.move_index(act), move.label_end_s
+    row = tables["boss_moves"][boss.move_index(act)]
+    hidden["cum_f"] = tables["boss_curves"][row["curve"] + row["rows"] - 1, 0]
+    hidden["hit_bits"] = -1
+    hidden["act"] = tables["phases"][1]["act"] + acts.index(act)
+    engine.step(np.full(n, ACTION_CONTROLS[NOTHING]))
+    assert (hidden["decided"] == 1).all()
+    return hidden["goal"].copy(), hidden["pending"].copy(), hidden["goal_t"].copy()
+
+
+@pytest.mark.parametrize(
+    ("away_m", "chance"),
+    # Gaps are 0.8 m less: half below 2 m, a quarter up to 5 m, none beyond.
+    [(1.5, 0.5), (2.7, 0.5), (2.9, 0.25), (5.7, 0.25), (5.9, 0.0), (15.0, 0.0)],
+)
+def test_near_the_player_he_may_only_back_off(moveset, away_m, chance):
+    goal, pending, lasts_s = after_attacks(moveset, "beast_quake", away_m=away_m)
+    assert (goal == BACKING).all()  # the odds of this act are 1
+    only = pending == ONLY_BACK
+    assert only.mean() == pytest.approx(chance, abs=0.035)
+    assert (lasts_s[~only] == 2.0).all()
+    if chance:
+        assert 2.0 <= lasts_s[only].min() < 2.02
+        assert 2.98 < lasts_s[only].max() <= 3.0
+
+
+@pytest.mark.parametrize(("act", "odds"), [("beast_swat", 0.8), ("beast_grab", 0.5), ("beast_tail", 0.0)])
+def test_the_odds_of_what_follows_are_those_of_the_act(moveset, act, odds):
+    goal, _, _ = after_attacks(moveset, act, away_m=8.0)
+    assert (goal == BACKING).mean() == pytest.approx(odds, abs=0.035)
+
+
+@pytest.mark.parametrize(
+    ("away_m", "bearing_deg", "acts"),
+    [
+        (8.0, 88.0, True),
+        (8.0, -88.0, True),
+        (8.0, 92.0, False),
+        (8.0, 180.0, False),
+        (25.7, 0.0, True),
+        (25.9, 0.0, False),
+    ],
+)
+def test_he_backs_off_only_from_who_is_in_front_and_not_too_far(moveset, away_m, bearing_deg, acts):
+    goal, _, _ = after_attacks(moveset, "beast_quake", away_m=away_m, bearing_deg=bearing_deg, n=200)
+    assert ((goal == BACKING) == acts).all()
+
+
+def backing(duel, *, away_m=8.0, pending=0, lasts_s=2.0, seed=1):
+    """A boss of the second phase who backs off."""
+    duel.begin(away_m=away_m, phase=2, seed=seed).force("walk_back")
+    duel.hidden["goal"], duel.hidden["pending"], duel.hidden["goal_t"] = BACKING, pending, lasts_s
+    return duel
+
+
+def test_he_backs_off_a_metre_and_a_half_and_then_goes_sideways(duel):
+    backing(duel)
+    last, record = duel.now, duel.step()
+    while duel.boss_move(record) == "walk_back":
+        assert record["boss_animation"] == BACK
+        last, record = record, duel.step()
+    assert 594.0 < last["boss_pose"][1] < 594.0 + 1.5
+    assert duel.boss_move(record) in ("strafe_left", "strafe_right")
+    assert record["boss_pose"][1] - 594.0 == pytest.approx(1.5, abs=0.05)
+    # 0.27 m in the first four stretches of 0.097 s, then 0.13 m in each: 13.5 of them.
+    assert record["step"] in (14, 15)
+
+
+def test_he_backs_off_for_two_seconds_at_most(new_duel, boss_with):
+    def change(content):
+        motion = content["move"]["walk_back"]["motion"]
+        motion["forward_m"] = [0.5 * metres for metres in motion["forward_m"]]
+
+    duel = backing(new_duel(boss_with(change)))
+    record = duel.until(lambda record: duel.boss_move(record) != "walk_back", at_most=40)
+    assert record["step"] * 0.097 == pytest.approx(2.0, abs=0.1)
+    assert record["boss_pose"][1] - 594.0 < 1.3
+
+
+def test_a_plain_retreat_has_no_end_in_metres(duel):
+    # 2.6 s are 26.8 stretches: 0.27 m in the first four, 0.13 m in each of the rest.
+    backing(duel, pending=ONLY_BACK, lasts_s=2.6)
+    record = duel.until(lambda record: duel.boss_move(record) != "walk_back", at_most=40)
+    assert record["step"] * 0.097 == pytest.approx(2.6, abs=0.1)
+    assert record["boss_pose"][1] - 594.0 == pytest.approx(0.27 + 22.8 * 0.13, abs=0.15)
+    assert duel.boss_move(record) not in ("strafe_left", "strafe_right")
+
+
+def test_going_sideways_lasts_three_seconds_and_a_half_at_most(new_duel, moveset):
+    duel = new_duel(moveset, phase=2)
+    lasted_s = []
+    for seed in range(40):
+        backing(duel, seed=seed)
+        duel.until(lambda record: duel.boss_move(record).startswith("strafe"), at_most=30)
+        begun = duel.now["step"]
+        duel.until(lambda record: not duel.boss_move(record).startswith("strafe"), at_most=60)
+        lasted_s.append((duel.now["step"] - begun) * 0.097)
+    assert 2.4 <= min(lasted_s) < 2.75
+    assert 3.25 < max(lasted_s) <= 3.6
+
+
+def test_a_boss_who_backs_off_faces_the_player(duel):
+    backing(duel, pending=ONLY_BACK, lasts_s=3.0)
+    duel.place_player(8.0, 40.0)
+    records = duel.play(rest=8)
+    turned = np.degrees(np.diff(records["boss_pose"][:3, 3]))
+    assert turned == pytest.approx(7.0, abs=0.05)  # as when walking
+    assert abs(bearing_of(records[-1])) < 1.0
+
+
+def test_the_change_of_phase_ends_a_retreat(full_duel):
+    backing(full_duel, pending=0)
+    full_duel.hidden["phase"], full_duel.hidden["boss_hp"] = 1, 300.0
+    record = full_duel.until(lambda record: full_duel.boss_move(record) != "walk_back", at_most=30)
+    assert full_duel.boss_move(record) == "transform"
+
+
+def test_in_the_first_phase_he_goes_sideways_at_once(new_duel, moveset):
+    duel = new_duel(moveset)
+    goals = set()
+    for seed in range(40):
+        duel.begin(away_m=8.0, seed=seed).force("chop", 2.98, blows=False, links=("chop", 0))
+        duel.hidden["links"] = 0
+        duel.step()
+        goals.add(int(duel.hidden["goal"]))
+    assert STRAFING in goals
+    assert BACKING not in goals
+
+
+# ---------------------------------------------------------------- what Iudex does not do, but a boss may
+
+HOP_LABEL, RUN_LABEL = 28, 29
+HOP_WEIGHTS = {"thrust": 3.0, "sweep": 1.0}
+
+
+def add_hop(content):
+    """Adds a hop of 3 m back within 0.6 s, and leaves the first phase one rule: to hop or to chop."""
+    content["move"]["hop_back"] = {
+        "animation": "FallingDefault", "kind": "hop", "label_end_s": 0.6, "end_s": 0.6, "source": "guess",
+        "motion": {"first_s": 0.1, "step_s": 0.1, "forward_m": [-0.5] * 6, "source": "guess"},
+    }  # fmt: skip
+    first = content["phase"]["1"]
+    first["act"]["hop_back"] = {
+        "cooldown_s": 5.0, "after_odds": 0.0, "room_m": 3.0, "then": dict(HOP_WEIGHTS), "then_within_deg": 120.0,
+        "source": "guess",
+    }  # fmt: skip
+    first["rule"] = [{"weights": {"hop_back": 70.0, "chop": 30.0}, "source": "guess"}]
+
+
+@pytest.fixture(scope="module")
+def hopping(boss_with):
+    return boss_with(add_hop)
+
+
+def hop(duel, at_s=0.0, *, away_m=8.0, seed=1):
+    """Let the boss be `at_s` into a hop, as the act of that name leads to it."""
+    return duel.begin(away_m=away_m, seed=seed).force("hop_back", at_s, links=("hop_back", 0))
+
+
+def test_with_room_behind_him_a_hop_is_an_act_like_others(hopping):
+    seen = chosen(hopping, away_m=6.0)
+    assert seen == {"hop_back": pytest.approx(0.7, abs=0.035), "chop": pytest.approx(0.3, abs=0.035)}
+
+
+def test_a_hop_begins_where_he_stands(new_duel, hopping):
+    duel = new_duel(hopping)
+    for seed in range(20):
+        duel.begin(away_m=9.0, seed=seed).force("idle")
+        record = duel.step()
+        if duel.hidden["act"] == duel.act_row("hop_back"):
+            assert duel.boss_move(record) == "hop_back"
+            assert record["boss_animation"] == HOP_LABEL
+            return
+    raise AssertionError("he never hops")
+
+
+def test_a_hop_moves_him_as_its_motion_says(new_duel, hopping):
+    duel = hop(new_duel(hopping))
+    records = duel.play(rest=6)
+    assert records["boss_pose"][5, 1] - 594.0 == pytest.approx(3.0 * 0.582 / 0.6, abs=0.02)
+    assert set(records["boss_animation"].tolist()) == {HOP_LABEL}
+
+
+@pytest.mark.parametrize(
+    ("boss_y", "room"),
+    # At x = 140 the northern wall stands at y = 613.2. He needs 3 m and his radius of 0.8 m.
+    [(609.2, True), (609.6, False), (612.0, False)],
+)
+def test_without_room_behind_him_he_does_not_hop(hopping, boss_y, room):
+    seen = chosen(hopping, away_m=6.0, boss_y=boss_y, n=400)
+    assert ("hop_back" in seen) == room
+    if not room:
+        assert seen == {"chop": 1.0}
+
+
+def test_room_is_needed_where_the_hop_leads_only(hopping):
+    # With the wall before him and the arena behind.
+    seen = chosen(hopping, away_m=1.3, boss_y=574.0, n=400)
+    assert seen["hop_back"] == pytest.approx(0.7, abs=0.1)
+
+
+def test_who_could_only_hop_and_has_no_room_turns(boss_with):
+    def change(content):
+        add_hop(content)
+        content["phase"]["1"]["rule"] = [{"weights": {"hop_back": 1.0}, "source": "guess"}]
+
+    assert set(chosen(boss_with(change), away_m=6.0, boss_y=612.0, n=50)) == {""}
+
+
+def test_a_hop_without_a_need_for_room_happens_anywhere(boss_with):
+    def change(content):
+        add_hop(content)
+        del content["phase"]["1"]["act"]["hop_back"]["room_m"]
+
+    assert chosen(boss_with(change), away_m=6.0, boss_y=612.0)["hop_back"] == pytest.approx(0.7, abs=0.035)
+
+
+def test_after_a_hop_one_of_its_acts_follows_by_weight(new_duel, hopping):
+    duel = new_duel(hopping)
+    acts = [act.name for act in hopping.boss.phases[0].acts]
+    counts = dict.fromkeys(acts, 0)
+    for seed in range(1000):
+        hop(duel, 0.58, seed=seed).step()
+        counts[acts[duel.hidden["act"] - duel.act_row(acts[0])]] += 1
+    assert {name for name, count in counts.items() if count} == {"thrust", "sweep"}
+    assert counts["thrust"] / 1000 == pytest.approx(0.75, abs=0.06)  # 4.4 standard errors
+
+
+@pytest.mark.parametrize(
+    ("bearing_deg", "follows"), [(0.0, True), (115.0, True), (-115.0, True), (125.0, False), (-125.0, False)]
+)
+def test_after_a_hop_only_who_is_not_behind_him_is_attacked(new_duel, hopping, bearing_deg, follows):
+    """Behind him he decides anew, by the one rule: hop or chop."""
+    duel = new_duel(hopping)
+    acts = [act.name for act in hopping.boss.phases[0].acts]
+    seen = set()
+    for seed in range(30):
+        hop(duel, 0.58, seed=seed)
+        duel.place_player(8.0, bearing_deg)
+        duel.step()
+        seen.add(acts[duel.hidden["act"] - duel.act_row(acts[0])])
+    assert seen == ({"thrust", "sweep"} if follows else {"hop_back", "chop"})
+
+
+def test_without_anything_to_follow_he_decides_anew_after_a_hop(new_duel, boss_with):
+    def change(content):
+        add_hop(content)
+        del content["phase"]["1"]["act"]["hop_back"]["then"]
+
+    duel = hop(new_duel(boss_with(change)), 0.58)
+    duel.step()
+    assert duel.hidden["act"] in (duel.act_row("hop_back"), duel.act_row("chop"))
+
+
+def test_what_follows_a_hop_is_walked_up_to(new_duel, hopping):
+    duel = hop(new_duel(hopping), away_m=10.0)
+    record = duel.until(lambda record: duel.boss_move(record) != "hop_back", at_most=10)
+    assert duel.boss_move(record) == "walk"  # 13 m are too far for both acts
+
+
+def test_a_hop_out_of_a_hop_shows_its_label_from_the_beginning(new_duel, boss_with):
+    def change(content):
+        add_hop(content)
+        content["phase"]["1"]["act"]["hop_back"]["then"] = {"hop_back": 1.0}
+
+    duel = hop(new_duel(boss_with(change)))
+    records = duel.play(rest=12)
+    shown_s = records["boss_animation_duration"][:, 0]
+    assert set(records["boss_animation"].tolist()) == {HOP_LABEL}
+    assert shown_s.max() < 0.61
+    assert (np.diff(shown_s) < 0).sum() == 1
+
+
+RUN = {"from_m": 8.0, "chance": 0.25, "always_from_m": 11.0, "approach_m": 7.5}
+
+
+@pytest.fixture(scope="module")
+def running(boss_with):
+    """A boss who runs up to his thrusts, twice as fast as he walks, and thrusts sooner then."""
+
+    def change(content):
+        walk = content["move"]["walk"]
+        forward_m = [2.0 * metres for metres in walk["motion"]["forward_m"]]
+        content["move"]["run"] = walk | {
+            "animation": "LandDefault",
+            "motion": walk["motion"] | {"forward_m": forward_m},
+        }
+        first = content["phase"]["1"]
+        first["act"]["thrust"]["run"] = RUN
+        first["rule"] = [{"weights": {"thrust": 1.0}, "source": "guess"}]
+
+    return boss_with(change)
+
+
+@pytest.mark.parametrize(
+    ("away_m", "share"),
+    [(7.0, 0.0), (7.95, 0.0), (8.05, 0.25), (10.95, 0.25), (11.05, 1.0), (18.0, 1.0)],
+)
+def test_far_away_he_may_run_and_farther_he_does(running, away_m, share):
+    engine = chose(running, away_m=away_m)
+    assert engine.hidden["running"].mean() == pytest.approx(share, abs=0.03 if 0.0 < share < 1.0 else 0.0)
+    runs = engine.hidden["bmove"] == running.boss.move_index("run")
+    assert (runs == (engine.hidden["running"] == 1)).all()
+    walks = engine.hidden["bmove"] == running.boss.move_index("walk")
+    assert (walks | runs).all()
+
+
+def test_running_shows_its_own_label_and_is_faster(new_duel, running):
+    duel = new_duel(running).begin(away_m=16.0).force("idle")
+    records = duel.play(rest=12)
+    assert set(records["boss_animation"].tolist()) == {RUN_LABEL}
+    metres = np.linalg.norm(np.diff(records["boss_pose"][:, :2].astype(float), axis=0), axis=1)
+    assert metres[6:].mean() == pytest.approx(2.0 * 0.1735, abs=0.06)
+
+
+@pytest.mark.parametrize(("move", "within_m", "step_m"), [("run", 7.5, 0.46), ("walk", 6.3, 0.23)])
+def test_running_he_begins_from_farther_away(new_duel, running, move, within_m, step_m):
+    duel = new_duel(running).begin(away_m=within_m + 1.3).force(move)
+    duel.hidden["goal"], duel.hidden["goal_t"], duel.hidden["act"] = APPROACH, 3.0, duel.act_row("thrust")
+    duel.hidden["running"] = move == "run"
+    before, record = duel.now, duel.step()
+    while duel.boss_move(record) == move:
+        before, record = record, duel.step()
+    assert duel.boss_move(record) == "thrust"
+    assert within_m - step_m / 6 < distance_of(before) < within_m + step_m  # he looks at the beginning of a tick
+
+
+def test_running_takes_no_longer_than_the_approach_may(new_duel, running):
+    duel = new_duel(running).begin(away_m=18.0).force("idle")
+    duel.step()
+    duel.hidden["goal_t"] = 0.5
+    record = duel.until(lambda record: duel.boss_move(record) == "thrust", at_most=10)
+    assert record["step"] * 0.097 == pytest.approx(0.6, abs=0.11)
+    assert distance_of(record) > 12.0
+
+
+def test_who_walks_up_before_he_decides_never_runs(new_duel, running):
+    duel = new_duel(running).begin(away_m=18.0, still=False)
+    assert set(duel.play(rest=20)["boss_animation"].tolist()) == {WALK}
+
+
+# ---------------------------------------------------------------- rules that wait
+
+
+def waiting(*every_s):
+    """Changes the first phase: rules that wait, one for each act of ("leap", "grab"), then the thrust."""
+
+    def change(content):
+        rules = [
+            {"weights": {act: 1.0}, "every_s": wait_s, "source": "guess"}
+            for act, wait_s in zip(("leap", "grab"), every_s, strict=False)
+        ]
+        content["phase"]["1"]["rule"] = [*rules, {"weights": {"thrust": 1.0}, "source": "guess"}]
+
+    return change
+
+
+def decision(duel):
+    """Let the boss decide now; the act."""
+    duel.force("idle")
+    duel.step()
+    return duel.moveset.boss.phases[0].acts[duel.hidden["act"] - duel.engine.tables[0]["phases"][0]["act"]].name
+
+
+def test_a_rule_that_waits_fits_at_once_and_then_after_its_time(new_duel, boss_with):
+    duel = new_duel(boss_with(waiting(10.0))).begin(away_m=12.0)
+    assert decision(duel) == "leap"
+    decided_s = float(duel.hidden["timer_s"][0]) - 10.0
+    assert decided_s < 0.1
+    assert [decision(duel) for _ in range(3)] == ["thrust"] * 3
+    duel.hidden["clock_s"] = decided_s + 9.9
+    assert decision(duel) == "thrust"
+    duel.hidden["clock_s"] = decided_s + 10.05
+    assert decision(duel) == "leap"
+    assert decision(duel) == "thrust"
+
+
+def test_rules_wait_each_for_itself(new_duel, boss_with):
+    duel = new_duel(boss_with(waiting(10.0, 4.0))).begin(away_m=12.0)
+    assert [decision(duel) for _ in range(3)] == ["leap", "grab", "thrust"]
+    duel.hidden["clock_s"] = 5.0
+    assert [decision(duel) for _ in range(2)] == ["grab", "thrust"]
+    duel.hidden["clock_s"] = 11.0
+    assert [decision(duel) for _ in range(3)] == ["leap", "grab", "thrust"]
+
+
+def test_a_rule_that_does_not_fit_keeps_waiting(new_duel, boss_with):
+    def change(content):
+        waiting(10.0)(content)
+        content["phase"]["1"]["rule"][0]["gap_m"] = [0.0, 5.0]
+
+    duel = new_duel(boss_with(change)).begin(away_m=12.0)
+    assert decision(duel) == "thrust"
+    duel.place_player(5.0)
+    assert decision(duel) == "leap"
+
+
+def test_every_fight_and_phase_begins_with_its_waiting_rules(new_duel, boss_with):
+    def change(content):
+        waiting(10.0)(content)
+        # A second phase with a rule that waits, whose clock must not be that of the first.
+        content["phase"]["2"]["rule"].insert(0, {"weights": {"beast_tail": 1.0}, "every_s": 99.0, "source": "guess"})
+
+    duel = new_duel(boss_with(change), changes=True).begin(away_m=12.0)
+    assert decision(duel) == "leap"
+    assert duel.hidden["timer_s"][0] > 9.0
+    duel.begin(away_m=12.0)
+    assert decision(duel) == "leap"
+    duel.force("transform", 4.58)
+    duel.step()
+    assert duel.now["phase"] == 2
+    assert (duel.hidden["timer_s"] == 0.0).all()
+
+
+# ---------------------------------------------------------------- interrupts and links
+
+
+def interrupting(content):
+    """Adds that at 0.5 s of a sweep or a chop the boss may drop it for a thrust, which a slam follows."""
+    first = content["phase"]["1"]
+    first["interrupt"] = [
+        {
+            "moves": ["sweep", "chop"], "at_s": 0.5, "bearing_deg": [-30.0, 30.0], "gap_m": [3.0, 9.0],
+            "act": "thrust", "source": "guess",
+        }
+    ]  # fmt: skip
+    first["act"]["thrust"]["chains"] = [{"weight": 1.0, "links": [{"move": "slam", "within_m": 30.0}]}]
+
+
+@pytest.fixture(scope="module")
+def interrupted(new_duel, boss_with):
+    return new_duel(boss_with(interrupting))
+
+
+def in_the_middle_of(duel, move, at_s, *, away_m, bearing_deg=0.0):
+    duel.begin(away_m=away_m).force(move, at_s, blows=False, links=(move, 0))
+    duel.place_player(away_m, bearing_deg)
+    return duel
+
+
+@pytest.mark.parametrize("move", ["sweep", "chop"])
+def test_an_interrupt_comes_at_its_time(interrupted, move):
+    in_the_middle_of(interrupted, move, 0.0, away_m=6.0)
+    record = interrupted.until(lambda record: interrupted.boss_move(record) != move, at_most=10)
+    assert interrupted.boss_move(record) == "thrust"
+    assert record["boss_animation"] == 12
+    # He was 0.5 s into the move when he dropped it.
+    assert record["step"] * 0.097 - record["boss_move_s"] == pytest.approx(0.5, abs=0.02)
+    assert record["boss_animation_duration"][0] == pytest.approx(record["boss_move_s"], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("away_m", "bearing_deg", "drops"),
+    [
+        # The gap is 0.8 m less.
+        (3.9, 0.0, True),
+        (3.6, 0.0, False),
+        (9.7, 0.0, True),
+        (9.9, 0.0, False),
+        (6.0, 28.0, True),
+        (6.0, -28.0, True),
+        (6.0, 40.0, False),
+        (6.0, -40.0, False),
+        (6.0, 180.0, False),
+    ],
+)
+def test_an_interrupt_needs_the_player_in_its_region(interrupted, away_m, bearing_deg, drops):
+    in_the_middle_of(interrupted, "sweep", 0.49, away_m=away_m, bearing_deg=bearing_deg)
+    record = interrupted.step()
+    assert interrupted.boss_move(record) == ("thrust" if drops else "sweep")
+
+
+def test_an_interrupt_is_looked_at_only_once(interrupted):
+    in_the_middle_of(interrupted, "sweep", 0.49, away_m=12.0)
+    interrupted.play(rest=2)
+    interrupted.place_player(6.0)
+    assert interrupted.boss_move(interrupted.play(rest=6)[-1]) == "sweep"
+
+
+def test_every_move_has_its_own_interrupt(new_duel, boss_with):
+    def change(content):
+        interrupting(content)
+        content["phase"]["1"]["interrupt"][0] |= {"moves": ["chop", "ground_stab"], "at_s": 0.2}
+
+    duel = new_duel(boss_with(change)).begin(away_m=10.0).force("chop", 2.48, blows=False, links=("chop", 0))
+    duel.hidden["interrupted"] = 0b11  # both were looked at in the chop
+    duel.place_player(5.0)
+    seen = [duel.boss_move(record) for record in duel.play(rest=5)]
+    assert "ground_stab" in seen
+    assert seen[-1] == "thrust"
+
+
+def test_an_interrupt_leads_to_the_chain_of_its_act(interrupted):
+    in_the_middle_of(interrupted, "sweep", 0.45, away_m=6.0)
+    interrupted.step()
+    assert interrupted.hidden["act"] == interrupted.act_row("thrust")
+    assert interrupted.hidden["ready_s"][interrupted.act_row("thrust")] > 7.0  # it cools down
+    seen = ["thrust"]
+    for _ in range(20):
+        interrupted.hidden["hit_bits"] = -1
+        move = interrupted.boss_move(interrupted.step())
+        if move != seen[-1]:
+            seen.append(move)
+    assert seen[:2] == ["thrust", "slam"]
+
+
+def test_other_moves_are_not_interrupted(interrupted):
+    in_the_middle_of(interrupted, "back_swing", 0.45, away_m=6.0)
+    assert interrupted.boss_move(interrupted.play(rest=3)[-1]) == "back_swing"
+
+
+def test_interrupts_belong_to_their_phase(interrupted):
+    in_the_middle_of(interrupted, "sweep", 0.45, away_m=6.0).hidden["phase"] = 2
+    assert interrupted.boss_move(interrupted.play(rest=3)[-1]) == "sweep"
+
+
+@pytest.mark.parametrize(
+    ("bearing_deg", "follows"),
+    [(0.0, "slam"), (-40.0, "slam"), (85.0, "slam"), (-50.0, "thrust"), (95.0, "thrust"), (180.0, "thrust")],
+)
+def test_a_link_may_ask_for_a_bearing(new_duel, boss_with, bearing_deg, follows):
+    def change(content):
+        link = {"move": "slam", "within_m": 9.0, "bearing_deg": [-45.0, 90.0]}
+        content["phase"]["1"]["act"]["thrust"]["chains"] = [{"weight": 1.0, "links": [link]}]
+        del content["move"]["thrust"]["track"]
+
+    duel = new_duel(boss_with(change)).begin(away_m=10.0).force("thrust", 1.0, blows=False, links=("thrust", 0))
+    duel.place_player(6.0, bearing_deg)
+    assert duel.boss_move(duel.play(rest=2)[-1]) == follows
+
+
+@pytest.mark.parametrize("bearing_deg", [0.0, 90.0, 180.0, -180.0])
+def test_a_link_without_a_bearing_follows_all_round(duel, bearing_deg):
+    duel.begin(away_m=10.0).force("thrust", 1.04, blows=False, links=("thrust", 3))
+    duel.place_player(6.0, bearing_deg)
+    assert duel.boss_move(duel.play(rest=2)[-1]) == "slam"

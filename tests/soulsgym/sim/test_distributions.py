@@ -12,7 +12,7 @@ import pytest
 from soulsgym.controls import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.movesets.boss import MOVE_KINDS, TURN
-from soulsgym.sim.boss import STRAFING, TURNING
+from soulsgym.sim.boss import BACKING, ONLY_BACK, STRAFING, TURNING
 from soulsgym.sim.engine import SimEngine
 from soulsgym.state import Outcome
 
@@ -26,6 +26,8 @@ IMMORTAL_HP = 1e6
 DRAWN = ("boss_clock", "reach_k", "damage_k", "speed_k", "drop", "delay")
 CLEAR_M = 1.5
 """A gap this far from the boundary between near and far is on the same side of it in all ticks of a step."""
+CLEAR_DEG = 20.0
+"""So is a bearing this far from one."""
 
 
 def assert_uniform(values, low, high, tolerance=0.0):
@@ -123,14 +125,16 @@ class Watch:
         self.shifts = np.full((FIGHTS, len(moveset.boss.moves)), np.nan)
         self.changed_shifts = 0
         self.chains = {}
-        self.strafes = {}
+        self.afters = {}
+        self.retreats, self.retreat_s = {}, []
         self.near_s, self.far_s = [], []
         self.sides = np.zeros(2, int)
 
     def step(self, phase):
         """Step all fights, and note what was drawn in this step."""
-        hidden, const = self.engine.hidden, self.engine.tables[0]["const"]
-        ready_s, decided, act = (hidden[name].copy() for name in ("ready_s", "decided", "act"))
+        hidden = self.engine.hidden
+        ready_s, decided, act, goal = (hidden[name].copy() for name in ("ready_s", "decided", "act", "goal"))
+        gap = self._gap()
         step(self.engine)
         everyone, move = np.arange(FIGHTS), hidden["bmove"]
         known = self.shifts[everyone, move]
@@ -141,16 +145,54 @@ class Watch:
             self._count_chain(phase, column, hidden[fight])
         attacking = self.engine.tables[0]["boss_moves"]["kind"][move] == MOVE_KINDS.index("attack")
         fresh = attacking & (hidden["decided"] == 1) & (decided == 0) & here
-        strafing = fresh & (hidden["goal"] == STRAFING)
-        for row in np.unique(act[fresh & (act >= 0)]):
-            self.strafes.setdefault(row, np.zeros(2, int))
-            self.strafes[row] += np.bincount(strafing[fresh & (act == row)], minlength=2)
-        gap = np.hypot(hidden["px"] - hidden["bx"], hidden["py"] - hidden["by"]) - const["boss_radius_m"]
-        beyond = gap - self.moveset.boss.phases[phase - 1].strafe.near_gap_m
-        self.near_s.extend(hidden["goal_t"][strafing & (beyond < -CLEAR_M)])
-        self.far_s.extend(hidden["goal_t"][strafing & (beyond > CLEAR_M)])
+        after = self.moveset.boss.phases[phase - 1].after
+        seen = fresh & self._clearly_in_front(after)
+        acts = (hidden["goal"] == STRAFING) | (hidden["goal"] == BACKING)
+        for row in np.unique(act[seen & (act >= 0)]):
+            self.afters.setdefault(row, np.zeros(2, int))
+            self.afters[row] += np.bincount(acts[seen & (act == row)], minlength=2)
+        self._count_retreats(after, seen & acts, gap)
+        # He goes sideways at once, or when he has backed off.
+        self._count_strafes(after, (hidden["goal"] == STRAFING) & (fresh | (here & (goal == BACKING))))
+
+    def _gap(self):
+        hidden = self.engine.hidden
+        away_m = np.hypot(hidden["px"] - hidden["bx"], hidden["py"] - hidden["by"])
+        return away_m - self.moveset.boss.radius_m
+
+    def _clearly_in_front(self, after):
+        """Is the player where `after` asks for, not so near to the limit that a step makes a difference?"""
+        hidden = self.engine.hidden
+        dx, dy = hidden["px"] - hidden["bx"], hidden["py"] - hidden["by"]
+        right, ahead = hidden["bsin"] * dy - hidden["bcos"] * dx, -(hidden["bsin"] * dx + hidden["bcos"] * dy)
+        away_deg = np.degrees(np.abs(np.arctan2(right, ahead)))
+        near = self._gap() < after.within_gap_m - CLEAR_M
+        return near & ((away_deg < after.front_deg - CLEAR_DEG) | (after.front_deg == 180.0))
+
+    def _count_retreats(self, after, acts, gap):
+        """Count who only backs off, for gaps that lie in the same row before and after the step."""
+        hidden = self.engine.hidden
+        only = (hidden["goal"] == BACKING) & (hidden["pending"] == ONLY_BACK)
+        self.retreat_s.extend(hidden["goal_t"][acts & only])
+        for row in after.retreats:
+            low, high = row.gap_m
+            here = acts & (gap >= low) & (gap < high) & (self._gap() >= low) & (self._gap() < high)
+            self.retreats.setdefault(row, np.zeros(2, int))
+            self.retreats[row] += np.bincount(only[here], minlength=2)
+        farthest = max((row.gap_m[1] for row in after.retreats), default=0.0)
+        assert not only[acts & (gap > farthest) & (self._gap() > farthest)].any()
+
+    def _count_strafes(self, after, begun):
+        """Note how long he will go sideways, and to which side; a tick of it is off the time."""
+        hidden, const = self.engine.hidden, self.engine.tables[0]["const"]
+        strafing = self.engine.tables[0]["boss_moves"]["kind"][hidden["bmove"]] == MOVE_KINDS.index("strafe")
+        ticks = hidden["bt"] / (const["tick_s"] * hidden["boss_clock"])
+        lasts_s = hidden["goal_t"] + np.where(strafing, (ticks - 1.0) * const["tick_s"], 0.0)
+        beyond = self._gap() - after.near_gap_m
+        self.near_s.extend(lasts_s[begun & (beyond < -CLEAR_M)])
+        self.far_s.extend(lasts_s[begun & (beyond > CLEAR_M)])
         for side, name in enumerate(("b_left", "b_right")):
-            self.sides[side] += (strafing & (beyond > CLEAR_M) & (hidden["pending"] == const[name])).sum()
+            self.sides[side] += (begun & (beyond > CLEAR_M) & (hidden["pending"] == const[name])).sum()
 
     def _count_chain(self, phase, column, fight):
         tables = self.engine.tables[0]
@@ -355,16 +397,35 @@ def test_chains_are_chosen_by_weight(moveset, sample):
     assert several >= 3
 
 
-def test_strafes_follow_their_odds_sides_and_times(moveset, sample):
+def test_what_follows_an_attack_follows_its_odds(moveset, sample):
+    for number in range(len(moveset.boss.phases)):
+        watches = [pair[number] for pair in sample.watches]
+        rows = {row for watch in watches for row in watch.afters}
+        assert len(rows) > 0.7 * len(moveset.boss.phases[number].acts)
+        for row in rows:
+            odds = sample.tables["acts"][row]["after_odds"]
+            assert_odds(sum(watch.afters.get(row, np.zeros(2, int)) for watch in watches), [1.0 - odds, odds])
+
+
+def test_retreats_follow_their_chances_and_times(moveset, sample):
+    watches = [pair[1] for pair in sample.watches]
+    rows = moveset.boss.phases[1].after.retreats
+    assert len(rows) == 2
+    for row in rows:
+        counts = sum(watch.retreats[row] for watch in watches)
+        assert counts.sum() > 1000
+        assert_odds(counts, [1.0 - row.chance, row.chance])
+    assert_uniform([t for watch in watches for t in watch.retreat_s], 2.0, 3.0)
+    assert not any(pair[0].retreat_s for pair in sample.watches)
+
+
+def test_strafes_follow_their_sides_and_times(moveset, sample):
     for number, phase in enumerate(moveset.boss.phases):
         watches = [pair[number] for pair in sample.watches]
-        for row in {row for watch in watches for row in watch.strafes}:
-            counts = sum(watch.strafes.get(row, np.zeros(2, int)) for watch in watches)
-            odds = sample.tables["acts"][row]["strafe_odds"]
-            assert_odds(counts, [1.0 - odds, odds])
         assert_odds(sum(watch.sides for watch in watches), [1.0, 1.0])
-        assert_uniform([t for watch in watches for t in watch.near_s], *phase.strafe.near_s)
-        assert_uniform([t for watch in watches for t in watch.far_s], *phase.strafe.far_s)
+        # What is added back of the time is exact but for rounding.
+        assert_uniform([t for watch in watches for t in watch.near_s], *phase.after.near_s, 1e-9)
+        assert_uniform([t for watch in watches for t in watch.far_s], *phase.after.far_s, 1e-9)
 
 
 def fitting_rule(phase, bearing_deg, gap_m):

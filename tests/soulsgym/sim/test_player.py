@@ -126,6 +126,14 @@ def test_rolling_without_a_direction_is_a_step_back(duel, steps_of):
     assert steps_of(records, start)[:, 1].sum() == pytest.approx(-2.1, abs=0.1)
 
 
+def test_a_step_back_costs_eleven_and_protects_from_nothing(duel):
+    duel.engine.step(np.array([(-1, Button.ROLL)], CONTROL))
+    records = np.array([duel.now, *duel.play(rest=6)])
+    assert labels(records) == [20] * 7
+    assert stamina(records) == [84.0] * 7
+    assert not records["invulnerable"].any()
+
+
 # ---------------------------------------------------------------- walking
 
 
@@ -292,10 +300,51 @@ def test_a_light_attack_out_of_a_roll_is_its_own_and_costs_thirty(duel):
     assert set(left[at_s >= 0.484]) == {49.0}
 
 
-def test_a_heavy_attack_shows_its_three_labels(duel):
+def test_a_heavy_attack_shows_its_wind_up_and_its_blow(duel):
+    # A tap lets go of the wind-up as soon as it can be let go, at 0.333 s of the game: 34, the holding, never shows.
     shown = labels(duel.play(HEAVY, rest=22))
     order = [label for label, before in zip(shown, [None, *shown], strict=False) if label != before]
-    assert order == [33, 34, 35, IDLE]
+    assert order == [33, 35, IDLE]
+
+
+def test_a_heavy_attack_takes_64_for_35(duel):
+    duel.begin(away_m=1.4)
+    records = duel.play(HEAVY, rest=8)
+    assert records["damage_dealt"].tolist().count(64.0) == 1
+    assert records["damage_dealt"].sum() == 64.0
+    hit = records[records["damage_dealt"] > 0][0]
+    assert duel.player_move(hit) == "heavy_end"
+    # The blow opens 0.300 s of the game into the second part, and stamina is due then: not before.
+    assert 0.291 <= hit["player_move_s"] < 0.291 + STEP_S
+    at_s = np.where(records["player_animation"] == 35, records["player_move_s"], -1.0)
+    assert set(records["player_sp"][at_s < 0.291, 0]) == {95.0}
+    assert set(records["player_sp"][at_s >= 0.291, 0]) == {60.0}
+
+
+def test_a_second_heavy_attack_hits_as_hard_as_the_first(duel):
+    duel.begin(away_m=1.4).step(HEAVY)
+    duel.until(lambda record: record["action_mask"][HEAVY])
+    duel.place_player(1.4)
+    before = duel.hidden["sp"]
+    records = duel.play(HEAVY, rest=7)
+    assert records["damage_dealt"].sum() == 64.0
+    assert before - duel.hidden["sp"] == pytest.approx(35.0)
+
+
+def test_an_attack_out_of_a_roll_takes_33(duel):
+    duel.begin(away_m=8.0).play(ROLL_FORWARD, rest=7)
+    duel.place_player(1.6)
+    assert duel.play(LIGHT, rest=6)["damage_dealt"].sum() == 33.0
+
+
+@pytest.mark.parametrize(("number", "label"), [(1, 29), (2, 30), (3, 31)])
+def test_every_light_attack_takes_52_for_20(duel, number, label):
+    duel.begin(away_m=1.4)
+    assert press_when_open(duel, LIGHT, number)[-1] == label
+    before_sp, before_hp = duel.hidden["sp"], duel.hidden["boss_hp"]
+    duel.play(rest=5)
+    assert before_hp - duel.hidden["boss_hp"] == 52.0
+    assert before_sp - duel.hidden["sp"] == pytest.approx(20.0)
 
 
 def test_a_heavy_attack_is_followed_by_the_second_one(duel):

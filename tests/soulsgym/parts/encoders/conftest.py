@@ -10,7 +10,7 @@ from soulsgym.engine import standard_starts
 from soulsgym.sim.engine import SimEngine
 from soulsgym.state import FIGHT, Fights, Outcome, copied
 
-FIGHTS, STEPS = 200, 310
+FIGHTS, STEPS = 200, 420
 
 
 @dataclass(frozen=True)
