@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from soulsgym.movesets.arena import parse_arena
-from soulsgym.movesets.moveset import DATA, STANDARD, read_moveset, variants
+from soulsgym.movesets.moveset import DATA, STANDARD, load_moveset, variants
 from soulsgym.movesets.player import parse_animations, parse_player
 from soulsgym.movesets.reader import SOURCES, read_toml
 
@@ -52,10 +52,10 @@ def file_provenance(file: Path) -> Provenance:
     data = folder if file.parent.name == "movesets" and (folder / "player.toml").exists() else DATA
     boss, _, variant = file.stem.partition(".")
     if not variant:
-        return _count(file, content, read_moveset(file, None, data).boss.sources)
+        return _count(file, content, load_moveset(str(file), data=data).boss.sources)
     below = file.parent / f"{boss}.toml"
     below = below if below.exists() else DATA / "movesets" / below.name
-    return _count(file, content, read_moveset(below, file, data).boss.sources)
+    return _count(file, content, load_moveset(str(below), str(file), data).boss.sources)
 
 
 def _player(data: Path) -> Provenance:

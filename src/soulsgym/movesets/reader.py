@@ -17,16 +17,29 @@ LARGEST = 1e6
 """No number of a data file is larger, so that whatever the simulator makes of one stays finite."""
 
 
-def read_toml(file: Path) -> dict[str, Any]:
-    """The content of a TOML file, or a DataError that says what is wrong with it."""
+def read_text(file: Path) -> str:
+    """The text of a file, or a DataError that says why it cannot be read."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return file.read_text(encoding="utf-8")
     except OSError as error:
         raise DataError(file, "file", file.name, f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise DataError(file, "file", file.name, f"is not UTF-8 text: {error.reason} at byte {error.start}") from error
+    except ValueError as error:  # a name that no file can have
+        raise DataError(file, "file", file.name, f"cannot be read: {error}") from error
+
+
+def parse_toml(file: Path, text: str) -> dict[str, Any]:
+    """The content of a TOML file, or a DataError that says what is wrong with it."""
+    try:
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(file, "file", file.name, f"is not TOML: {error}") from error
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """The content of the TOML file on disk."""
+    return parse_toml(file, read_text(file))
 
 
 class Table:

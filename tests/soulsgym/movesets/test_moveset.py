@@ -68,7 +68,7 @@ def test_variants_are_listed_with_the_standard_first():
 
 
 def test_variants_of_a_folder(data):
-    data.write("movesets/iudex.agile.toml", "")
+    data.write("movesets/iudex.agile.toml", "# like the standard one\n")
     data.write("movesets/other.hard.toml", "")
     assert variants("iudex", data=data.path) == (STANDARD, "agile", "hard")
     assert data.load("agile") == data.load()
