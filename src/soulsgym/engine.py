@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,9 @@ import numpy.typing as npt
 from soulsgym.controls import Controls
 from soulsgym.errors import StartError
 from soulsgym.state import Fights
+
+if TYPE_CHECKING:
+    from soulsgym.movesets import Moveset
 
 START = np.dtype(
     [
@@ -42,6 +45,7 @@ class Snapshot:
     kind: str
     fights: Fights
     hidden: npt.NDArray[Any]
+    movesets: tuple[Moveset | None, ...] = ()  # of the simulator's tables; left out: those in place
 
 
 class Engine(Protocol):

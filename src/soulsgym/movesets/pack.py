@@ -191,6 +191,13 @@ being one record it is passed as one pointer (a tuple of arrays costs a referenc
 
 def pack(moveset: Moveset) -> Array:
     """The tables of a moveset, an array of one TABLES."""
+    tables = np.zeros(1, TABLES)
+    pack_into(tables, moveset)
+    return tables
+
+
+def pack_into(tables: Array, moveset: Moveset) -> None:
+    """Fill an array of one TABLES; rows beyond those the moveset needs are left as they are, for nothing reads them."""
     _check_room(moveset)
     tick_s = moveset.player.label_s_per_step / TICKS_PER_STEP
     curves = _Curves(tick_s)
@@ -198,7 +205,6 @@ def pack(moveset: Moveset) -> Array:
     roll_curves = _roll_curves(moveset, curves)
     boss = _boss_moves(moveset, tick_s)
     timings = np.array([(0.0, 0.0, 0.0), *((a.attack_s, a.roll_s, a.move_s) for a in moveset.player_animations)])
-    tables = np.zeros(1, TABLES)
     tables["const"] = _const(moveset, tick_s, roll_curves)
     for name, rows in (
         ("timings", timings), ("player_moves", player_moves), ("strikes", strikes), ("curves", curves.array()),
@@ -211,7 +217,6 @@ def pack(moveset: Moveset) -> Array:
                 moveset.boss.name, name, len(rows), f"is too much for the simulator, which has room for {room}"
             )
         tables[name][0, : len(rows)] = rows
-    return tables
 
 
 def _check_room(moveset: Moveset) -> None:

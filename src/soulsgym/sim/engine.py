@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,18 @@ from soulsgym.controls import CONTROL, Controls
 from soulsgym.engine import START, Snapshot, refuse_out_of_range
 from soulsgym.errors import MisuseError, StartError
 from soulsgym.movesets import Moveset
-from soulsgym.movesets.pack import pack
+from soulsgym.movesets.pack import TABLES, pack_into
 from soulsgym.sim.crew import Crew
 from soulsgym.sim.hidden import HIDDEN
 from soulsgym.sim.kernels import reset_masked, step_together
 from soulsgym.state import FIGHT, Fights, Outcome, copied
 
-KIND = "sim-1"
+KIND = "sim-2"
 """Kind of a snapshot; the number rises when the meaning of HIDDEN changes."""
 
 
 class SimEngine:
-    """`n` fights of one moveset.
+    """`n` fights of one moveset, or of several in blocks of neighbours: evenly, or as many as `counts` says for each.
 
     `phase` is where a fight begins; `changes` lets the boss go on to the next phase at its threshold. With `threads`
     that many step the fights together; the result is the same for any number.
@@ -30,14 +31,19 @@ class SimEngine:
 
     def __init__(
         self,
-        moveset: Moveset,
+        movesets: Moveset | Sequence[Moveset],
         n: int = 1,
         *,
+        counts: Sequence[int] | None = None,
         phase: int = 1,
         changes: bool = False,
         randomize: float = 0.0,
         threads: int = 1,
     ) -> None:
+        files = (movesets,) if isinstance(movesets, Moveset) else tuple(movesets)
+        if not files:
+            raise MisuseError("there is no moveset to play; give one or more")
+        moveset = files[0]
         phases = len(moveset.boss.phases)
         if n < 1:
             raise MisuseError(f"number of fights {n} is not possible; give 1 or more")
@@ -51,7 +57,13 @@ class SimEngine:
         self.fights: Fights = np.zeros(n, FIGHT)
         self.fights["outcome"] = Outcome.DIED
         self.hidden: npt.NDArray[Any] = np.zeros(n, HIDDEN)
-        self.tables = pack(moveset)
+        self._blocks = np.repeat(np.arange(len(files)), _counts(len(files), n, counts))
+        # Two tables for each block: the file that new fights begin on, and the one before, which some may still play.
+        self.tables: npt.NDArray[Any] = np.zeros(2 * len(files), TABLES)
+        self._movesets: list[Moveset | None] = [None] * len(self.tables)
+        for block, file in enumerate(files):
+            self._put(2 * block, file)
+        self.hidden["table"] = self.hidden["next_table"] = 2 * self._blocks
         self._phase, self._changes, self._randomize = phase, changes, float(randomize)
         self._controls: Controls = np.zeros(n, CONTROL)
         self._crew = self._crew_of(threads)
@@ -79,9 +91,24 @@ class SimEngine:
         self._controls.view(np.uint16)[:] = controls.view(np.uint16)
         self._crew.step(skip)
 
+    def replace(self, block: int, moveset: Moveset) -> bool:
+        """Let new fights of a block begin on another moveset, while those that run keep theirs.
+
+        False if some still play the one before the last: try again when they have ended.
+        """
+        own = self._blocks == block
+        if not own.any():
+            raise MisuseError(f"block {block} is not there; give 0 to {self._blocks[-1]}")
+        other = int(self.hidden["next_table"][own][0]) ^ 1
+        if (own & (self.fights["outcome"] == Outcome.RUNNING) & (self.hidden["table"] == other)).any():
+            return False
+        self._put(other, moveset)
+        self.hidden["next_table"][own] = other
+        return True
+
     def snapshot(self) -> Snapshot:
         """Copy the state of all fights."""
-        return Snapshot(KIND, copied(self.fights), copied(self.hidden))
+        return Snapshot(KIND, copied(self.fights), copied(self.hidden), tuple(self._movesets))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot of the same number of fights."""
@@ -95,6 +122,7 @@ class SimEngine:
             raise StartError(
                 f"snapshot holds {len(snapshot.hidden)} fights, this engine {len(self.hidden)}; make them the same"
             )
+        self._put_all(snapshot)
         # As bytes: the gaps between fields as well, so that equal states are equal to the last bit.
         self.fights.view(np.uint8)[:] = snapshot.fights.view(np.uint8)
         self.hidden.view(np.uint8)[:] = snapshot.hidden.view(np.uint8)
@@ -120,3 +148,56 @@ class SimEngine:
                     raise StartError(
                         f"start has {key} = {pose.tolist()}; give x, y inside the arena and a heading within -pi to pi"
                     )
+
+    def _put_all(self, snapshot: Snapshot) -> None:
+        movesets = snapshot.movesets or self._movesets
+        tables = np.stack([snapshot.hidden["table"], snapshot.hidden["next_table"]])
+        if (
+            len(movesets) != len(self.tables)
+            or (tables // 2 != self._blocks).any()
+            or any(movesets[table] is None for table in np.unique(tables))
+        ):
+            raise StartError("snapshot deals out its fights among other movesets than this engine; make them the same")
+        changed = {
+            table: moveset
+            for table, moveset in enumerate(movesets)
+            if moveset is not None and moveset is not self._movesets[table]
+        }
+        for moveset in changed.values():
+            _refuse_unlike(self.moveset, moveset)
+        for table, moveset in changed.items():
+            self._put(table, moveset)
+
+    def _put(self, table: int, moveset: Moveset) -> None:
+        _refuse_unlike(self.moveset, moveset)
+        pack_into(self.tables[table : table + 1], moveset)
+        self._movesets[table] = moveset
+
+
+def _counts(files: int, n: int, given: Sequence[int] | None) -> Sequence[int]:
+    if given is None:
+        if files > n:
+            raise MisuseError(f"{files} movesets are too many for {n} fights; give as many fights or more")
+        return np.bincount(np.arange(n) * files // n, minlength=files).tolist()  # type: ignore[no-any-return]
+    if len(given) != files or sum(given) != n or min(given) < 1:
+        raise MisuseError(
+            f"counts {list(given)} do not deal out {n} fights among {files} movesets; give 1 or more each"
+        )
+    return given
+
+
+def _refuse_unlike(first: Moveset, other: Moveset) -> None:
+    """Encoders, rewards and records know one player, one place and one list of names for all fights of an engine."""
+    for what, mine, its in (
+        ("player", first.player, other.player),
+        ("arena", first.arena, other.arena),
+        ("animations", first.player_animations, other.player_animations),
+        ("animations", first.boss_animations, other.boss_animations),
+        ("number of phases", len(first.boss.phases), len(other.boss.phases)),
+        ("moves", [move.name for move in first.boss.moves], [move.name for move in other.boss.moves]),
+    ):
+        if mine is not its and mine != its:
+            raise MisuseError(
+                f"{other.boss_name} {other.variant} and {first.boss_name} {first.variant} differ in their {what}; "
+                "fight them in engines of their own"
+            )

@@ -16,6 +16,9 @@ HIDDEN = np.dtype(
     [
         ("key", "u8"),
         ("draws", "u8"),
+        # Positions among the engine's tables: of the file this fight is played on, and of its next one.
+        ("table", "i4"),
+        ("next_table", "i4"),
         # What this fight drew under domain randomisation.
         *(
             (name, "f8")

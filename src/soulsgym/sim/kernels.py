@@ -38,7 +38,7 @@ def _compiled(digest: str) -> tuple[Callable[..., bool], Callable[..., None]]:
         while role == 0 or await_ticket(flags, role):
             low = take_chunk(flags)
             while low < count:
-                step_fights(fights, hidden, controls, tables[0], flags[SKIP] != 0, low, min(low + CHUNK, count))
+                step_fights(fights, hidden, controls, tables, flags[SKIP] != 0, low, min(low + CHUNK, count))
                 finish_chunk(flags)
                 low = take_chunk(flags)
             if role == 0:
@@ -51,7 +51,7 @@ def _compiled(digest: str) -> tuple[Callable[..., bool], Callable[..., None]]:
         phase: int, changes: int, strength: float,
     ) -> None:  # fmt: skip
         if len(digest) > 0:
-            reset_fights(fights, hidden, mask, starts, seeds, seeded, tables[0], phase, changes, strength)
+            reset_fights(fights, hidden, mask, starts, seeds, seeded, tables, phase, changes, strength)
 
     return step_together, reset_masked
 

@@ -236,9 +236,8 @@ def _only_nothing(f, g, c, T):
 
 
 @inner
-def step_fights(fights, hidden, controls, T, skip, low, high):
+def step_fights(fights, hidden, controls, tables, skip, low, high):
     """Step the fights [low, high); those that are over stay as they are. `skip` goes on until there is a choice."""
-    c = T.const
     for i in range(low, high):
         g = fights[i]
         if g.outcome != RUNNING:
@@ -246,6 +245,8 @@ def step_fights(fights, hidden, controls, T, skip, low, high):
             g.hit_by, g.landed, g.dodged = -1, -1, -1
             continue
         f = hidden[i]
+        T = tables[f.table]
+        c = T.const
         key, button = accepted(f, c, T, controls[i])
         _step(f, g, c, T, key, button)
         if skip and _only_nothing(f, g, c, T):
@@ -303,7 +304,7 @@ def _reset(f, g, c, T, start, phase, changes, strength):
     f.changes = changes
     f.hp = _or_default(start.player_hp, c.hp)
     f.sp = _or_default(start.player_sp, c.sp)
-    f.boss_hp = _or_default(start.boss_hp, c.boss_hp)
+    f.boss_hp = min(_or_default(start.boss_hp, c.boss_hp), c.boss_hp)
     f.px, f.py = (
         _or_default(start.player_pose[0], T.starts[row, 0]),
         _or_default(start.player_pose[1], T.starts[row, 1]),
@@ -338,12 +339,14 @@ def _reset(f, g, c, T, start, phase, changes, strength):
 
 
 @inner
-def reset_fights(fights, hidden, mask, starts, seeds, seeded, T, phase, changes, strength):
+def reset_fights(fights, hidden, mask, starts, seeds, seeded, tables, phase, changes, strength):
     """Begin anew the masked fights: from their seeds, or from what their last fight leads to."""
-    c = T.const
     for i in range(len(fights)):
         if mask[i]:
             f, g = hidden[i], fights[i]
+            f.table = f.next_table
+            T = tables[f.table]
+            c = T.const
             f.key = mixed(seeds[i], EPISODE_SALT) if seeded else mixed(f.key, EPISODE_SALT)
             _reset(f, g, c, T, starts[i], phase, changes, strength)
             show_record(f, g, c, T)

@@ -1,6 +1,7 @@
 """The engine: one fight is the same alone, in a batch, on threads, and from a snapshot."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -348,3 +349,161 @@ def test_observation_and_mask_are_views(moveset):
     engine.step(ACTION_CONTROLS[[8]])
     assert observation["player_animation"][0] == 21
     assert mask.tolist() == [[False] * 19 + [True]]
+
+
+# ---------------------------------------------------------------- several movesets
+
+
+def stronger(moveset, factor):
+    """The same boss with other damage."""
+    moves = tuple(
+        replace(move, hits=tuple(replace(hit, damage=factor * hit.damage) for hit in move.hits))
+        for move in moveset.boss.moves
+    )
+    return replace(moveset, boss=replace(moveset.boss, moves=moves), variant=f"x{factor}")
+
+
+def test_fights_of_several_movesets_are_the_fights_of_each_alone(moveset):
+    files = [moveset, stronger(moveset, 0.5), stronger(moveset, 3.0)]
+    together = played(files, range(8), changes=True)
+    for file, part in zip(files, (slice(0, 3), slice(3, 6), slice(6, 8)), strict=True):
+        assert_same(together[:, part], played(file, range(8)[part], changes=True))
+    assert together["taken_total"][:, :3].max() > 0.0
+
+
+def test_counts_deal_out_the_fights(moveset):
+    files = [moveset, stronger(moveset, 3.0)]
+    together = played(files, range(5), counts=[1, 4])
+    assert_same(together[:, :1], played(moveset, [0]))
+    assert_same(together[:, 1:], played(files[1], range(1, 5)))
+
+
+def test_threads_see_the_same_movesets(moveset):
+    files = [moveset, stronger(moveset, 0.5), stronger(moveset, 3.0)]
+    assert_same(played(files, range(200)), played(files, range(200), threads=2))
+
+
+def test_a_fight_keeps_its_moveset_until_it_ends(moveset):
+    """Two fights stand still; the first is begun anew after the replacement, and only it is hit three times as hard."""
+    engine, starts = started([moveset, moveset], [1, 2], counts=[1, 1])
+    assert engine.replace(0, stronger(moveset, 3.0))
+    old = played(moveset, [1])
+    for step in range(60):
+        engine.step(ACTION_CONTROLS[[actions_of(1)[step], NOTHING]])
+    assert_same(engine.fights[:1], old[60])
+    engine.reset(np.array([True, False]), starts, np.array([1, 0], np.uint64))
+    new = played(stronger(moveset, 3.0), [1])
+    for step in range(60):
+        engine.step(ACTION_CONTROLS[[actions_of(1)[step], NOTHING]])
+    assert_same(engine.fights[:1], new[60])
+
+
+def test_a_moveset_still_played_is_not_overwritten(moveset):
+    engine, starts = started([moveset], [1, 2])
+    both = np.ones(2, np.bool_)
+    assert engine.replace(0, stronger(moveset, 2.0))
+    assert not engine.replace(0, stronger(moveset, 3.0)), "both fights still play the first"
+    engine.reset(np.array([True, False]), starts, None)
+    assert not engine.replace(0, stronger(moveset, 3.0)), "the second still does"
+    engine.reset(both, starts, None)
+    assert engine.replace(0, stronger(moveset, 3.0))
+
+
+def test_a_moveset_of_ended_fights_is_free(moveset):
+    engine, _ = started([moveset], [1, 2])
+    assert engine.replace(0, stronger(moveset, 2.0))
+    engine.fights["outcome"] = Outcome.DIED
+    assert engine.replace(0, stronger(moveset, 3.0))
+
+
+def test_a_snapshot_brings_back_replaced_movesets(moveset):
+    """Both tables of the block were replaced since; another engine gets them too."""
+
+    def gone_on(engine, starts):
+        records = []
+        for step in range(200):
+            over = engine.fights["outcome"] != Outcome.RUNNING
+            engine.reset(over, starts, None)
+            engine.step(ACTION_CONTROLS[[actions_of(7)[step]] * 2])
+            records.append(copied(engine.fights))
+        return np.array(records)
+
+    engine, starts = started([moveset], [1, 2])
+    assert engine.replace(0, stronger(moveset, 4.0))
+    kept = engine.snapshot()
+    expected = gone_on(engine, starts)
+    for factor in (0.0, 0.1):
+        engine.reset(np.ones(2, np.bool_), starts, None)
+        assert engine.replace(0, stronger(moveset, factor))
+    assert not np.array_equal(gone_on(engine, starts)["taken_total"], expected["taken_total"])
+    fresh, _ = started([moveset], [8, 9])
+    for other in (engine, fresh):
+        other.restore(kept)
+        assert_same(gone_on(other, starts), expected)
+
+
+def test_snapshots_dealt_out_otherwise_are_refused(moveset):
+    one, _ = started([moveset], [1, 2, 3])
+    two, _ = started([moveset, moveset], [1, 2, 3])
+    uneven, _ = started([moveset, moveset], [1, 2, 3], counts=[1, 2])
+    for engine, other in ((one, two), (two, one), (two, uneven)):
+        before = copied(engine.hidden)
+        with pytest.raises(StartError, match="snapshot deals out its fights among other movesets"):
+            engine.restore(other.snapshot())
+        assert engine.hidden.tobytes() == before.tobytes()
+
+
+def test_a_snapshot_that_lacks_a_moveset_in_use_is_refused(moveset):
+    engine, _ = started([moveset], [1])
+    engine.replace(0, stronger(moveset, 2.0))
+    kept = engine.snapshot()
+    fresh, _ = started([moveset], [1])
+    with pytest.raises(StartError, match="snapshot deals out its fights among other movesets"):
+        fresh.restore(Snapshot(kept.kind, kept.fights, kept.hidden))
+
+
+def test_movesets_that_do_not_go_together_are_refused(moveset):
+    fewer = replace(moveset.boss, moves=moveset.boss.moves[:-1])
+    for what, other in (
+        ("player", replace(moveset, player=replace(moveset.player, hp=1.0))),
+        ("arena", replace(moveset, arena=replace(moveset.arena, deadly_drop_m=1.0))),
+        ("animations", replace(moveset, boss_animations=moveset.boss_animations[:-1])),
+        ("number of phases", replace(moveset, boss=replace(moveset.boss, phases=moveset.boss.phases[:1]))),
+        ("moves", replace(moveset, boss=fewer)),
+    ):
+        message = f"iudex odd and iudex standard differ in their {what}; fight them in engines of their own"
+        with pytest.raises(MisuseError, match=message):
+            SimEngine([moveset, replace(other, variant="odd")], 2)
+        with pytest.raises(MisuseError, match=message):
+            SimEngine(moveset, 2).replace(0, replace(other, variant="odd"))
+
+
+@pytest.mark.parametrize(
+    ("files", "settings", "message"),
+    [
+        (0, {"n": 2}, "there is no moveset to play"),
+        (3, {"n": 2}, "3 movesets are too many for 2 fights"),
+        (2, {"n": 2, "counts": [2]}, r"counts \[2\] do not deal out 2 fights among 2 movesets"),
+        (2, {"n": 2, "counts": [2, 0]}, r"counts \[2, 0\] do not"),
+        (2, {"n": 2, "counts": [2, 1]}, r"counts \[2, 1\] do not"),
+    ],
+)
+def test_impossible_shares_are_refused(moveset, files, settings, message):
+    with pytest.raises(MisuseError, match=message):
+        SimEngine([moveset] * files, **settings)
+
+
+def test_a_block_that_is_not_there_is_refused(moveset):
+    for block in (-1, 2):
+        with pytest.raises(MisuseError, match=f"block {block} is not there; give 0 to 1"):
+            SimEngine([moveset] * 2, 4).replace(block, moveset)
+
+
+def test_health_above_a_moveset_s_own_is_cut(moveset):
+    weak = replace(moveset, boss=replace(moveset.boss, hp=100.0), variant="weak")
+    engine = SimEngine([moveset, weak], 2)
+    starts = standard_starts(2)
+    starts["boss_hp"] = 500.0
+    engine.reset(np.ones(2, np.bool_), starts, np.arange(2, dtype=np.uint64))
+    assert engine.fights["boss_hp"][:, 0].tolist() == [500.0, 100.0]
+    assert engine.fights["boss_max_hp"].tolist() == [1037, 100]
