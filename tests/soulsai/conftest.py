@@ -5,11 +5,13 @@ Imports are inside the fixtures: most tests here need none of this, and should n
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
+GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-boss.md"
 TINY = [
     "run.steps=1200",
     "run.threads=1",
@@ -39,6 +41,20 @@ def new_run(folder, preset, settings):
 
     config = with_settings(load_preset(preset), settings)
     return config, Run.create(Path(folder), config_to_toml(config), preset=preset, command=["souls", "train", preset])
+
+
+@pytest.fixture
+def sentinel(tmp_path):
+    """The file of a boss of the user's own, as the guide to a new boss makes it, with what must lie beside it."""
+    from soulsgym.movesets.moveset import DATA
+
+    folder = tmp_path / "my-boss"
+    folder.mkdir()
+    for place, text in re.findall(r"^```toml\n# (\S+)\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        name = Path(place).name
+        ours = (DATA / name).read_text("utf-8") if (DATA / name).exists() else ""
+        (folder / name).write_text(f"{ours}\n{text}", encoding="utf-8")
+    return folder / "sentinel.toml"
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,7 @@ from soulsai.config.schema import Config
 from soulsai.errors import ConfigError, RunError
 from soulsai.networks import ActorCritic, QNetwork
 from soulsai.ops.masked import masked_argmax
+from soulsai.runs.fight_files import files_of, unpack, with_short_names
 from soulsai.runs.files import cannot_write, reason, write_durably
 from soulsai.runs.versions import package_versions
 from soulsgym.errors import MisuseError
@@ -145,9 +146,11 @@ def load_exported(path: Path) -> tuple[Config, ExportedPolicy]:
 
 
 def _about(config: Config, observation_size: int, num_actions: int) -> dict[str, str]:
-    return {
+    files = files_of(config)
+    own = {"files": json.dumps(files)} if files else {}
+    return own | {
         "format": str(FORMAT),
-        "config": config_to_toml(config),
+        "config": config_to_toml(with_short_names(config)),
         "observation_size": str(observation_size),
         "num_actions": str(num_actions),
         "soulsgym": package_versions().get("soulsgym", ""),
@@ -161,12 +164,20 @@ def _read_about(path: Path, about: Mapping[str, str]) -> tuple[Config, int, int]
     if written != str(FORMAT):
         raise RunError(f"{path}: has format {written}, this soulsgym reads {FORMAT}: update soulsgym or export again")
     try:
-        config = config_from_toml(about["config"], f"config in {path}")
+        source = f"config in {path}"
+        config = unpack(config_from_toml(about["config"], source), _files(about), source)
         return config, int(about["observation_size"]), int(about["num_actions"])
     except (KeyError, ValueError) as error:
         if isinstance(error, ConfigError):
             raise
         raise _damaged(path, repr(error)) from error
+
+
+def _files(about: Mapping[str, str]) -> dict[str, str]:
+    files = json.loads(about.get("files", "{}"))
+    if not isinstance(files, dict) or not all(isinstance(text, str) for text in files.values()):
+        raise ValueError("its files are no table of texts")
+    return files
 
 
 def _onnx_bytes(module: Greedy, example: tuple[Tensor, Tensor], about: Mapping[str, str]) -> bytes:

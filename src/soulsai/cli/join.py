@@ -27,6 +27,8 @@ TRY_S = 2.0
 """How long a try to reach the learner lasts."""
 PAUSE_S = 1.0
 STOP_S = 15.0
+LEARNER = "the learner's config"
+"""Where a setting comes from that is refused here."""
 
 
 class Backend(StrEnum):
@@ -133,11 +135,12 @@ def _checked(welcome: Welcome) -> Config:
 
     from soulsai.config import config_from_toml
     from soulsai.errors import TransportError
+    from soulsai.runs.fight_files import unpack
     from soulsai.transport.welcome import refuse_mismatch
 
     # The package first, alone: the config of another version may hold settings that this one does not know.
     refuse_mismatch(welcome, package=version("soulsgym"), environment=welcome.environment)
-    config = config_from_toml(welcome.config_toml, "the learner's config")
+    config = unpack(config_from_toml(welcome.config_toml, LEARNER), welcome.files, LEARNER)
     if config.world == "gym" and ":" in config.gym.id:  # Gymnasium would import whatever module is named there.
         raise TransportError(f"the learner's config names an environment of another package ({config.gym.id}): refused")
     from soulsai.learning.session import compile_parts
@@ -163,10 +166,13 @@ def _play(
     """Play until all workers have ended, or the user stops them; their last words."""
     from soulsai.acting.crew import Crew
     from soulsai.cli.playing import Board, Journey, play_remote
+    from soulsai.config import config_to_toml
     from soulsai.transport.redis.worker import server_time
 
     joined_s = server_time(address, patience_s)
-    journey = Journey(address.url(), address.ca, welcome.config_toml, welcome.package, pace, patience_s, joined_s, game)
+    # Files of the learner's were unpacked by this process, and stay as long as it does.
+    text = config_to_toml(config)
+    journey = Journey(address.url(), address.ca, text, welcome.package, pace, patience_s, joined_s, game)
     board = Board(workers)
     crew = Crew(play_remote, workers, arguments=lambda index: (board, journey), hang_s=config.fleet.hang_s, say=_say)
     crew.start()

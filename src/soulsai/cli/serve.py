@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -24,6 +23,7 @@ from soulsai.cli.session import (
     Settings,
     conclude,
     open_run,
+    removed_if_refused,
     stopping,
 )
 
@@ -83,17 +83,9 @@ def serve(
     folder, config = open_run(preset, settings or [], run, resume=resume)
     from soulsai.runs.fleet_file import LOCK
     from soulsai.runs.lock import locked
-    from soulsgym.errors import SoulsError
 
-    try:
-        with locked(folder.folder / LOCK):
-            outcome, interrupted = _served(
-                folder, config, wishes, onlookers, resume=resume, check=not accept, plain=plain
-            )
-    except SoulsError:
-        if not resume and not folder.metrics_file.exists():
-            shutil.rmtree(folder.folder, ignore_errors=True)  # made a moment ago; nothing was learned in it
-        raise
+    with removed_if_refused(folder, resume=resume), locked(folder.folder / LOCK):
+        outcome, interrupted = _served(folder, config, wishes, onlookers, resume=resume, check=not accept, plain=plain)
     conclude(folder, outcome, again="souls serve", exit_code=INTERRUPTED if interrupted else 0)
 
 
@@ -161,9 +153,11 @@ def _welcome(run_id: str, config: Config) -> bytes:
 
     from soulsai.config import config_to_toml
     from soulsai.learning.wiring import environment_version
+    from soulsai.runs.fight_files import files_of, with_short_names
     from soulsai.transport.welcome import Welcome, pack_welcome
 
-    return pack_welcome(Welcome(run_id, config_to_toml(config), version("soulsgym"), environment_version(config)))
+    text, environment = config_to_toml(with_short_names(config)), environment_version(config)
+    return pack_welcome(Welcome(run_id, text, version("soulsgym"), environment, files_of(config)))
 
 
 def _tell_how_to_join(run: Run, fleet: FleetFile) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -49,18 +50,22 @@ def open_run(preset: str, settings: list[str], folder: Path | None, *, resume: b
 
 def _begun(preset: str, settings: list[str], folder: Path | None) -> tuple[Run, Config]:
     from soulsai.config import config_to_toml, load_preset, read_config, with_settings
+    from soulsai.runs.fight_files import files_of, with_absolute_paths, with_own_copies
     from soulsai.runs.run import Run, default_folder
 
     name = Path(preset).stem if preset.endswith(".toml") else preset
     config = with_settings(read_config(Path(preset)) if preset.endswith(".toml") else load_preset(preset), settings)
-    place = folder or default_folder(name)
-    run = Run.create(place, config_to_toml(config), preset=name, command=[without_secrets(word) for word in sys.argv])
-    return run, config
+    config = with_absolute_paths(config)
+    files = files_of(config)  # refuses what cannot be read before a folder is made
+    command = [without_secrets(word) for word in sys.argv]
+    run = Run.create(folder or default_folder(name), config_to_toml(config), preset=name, command=command, files=files)
+    return run, with_own_copies(run, config)
 
 
 def _resumed(folder: Path | None, settings: list[str]) -> tuple[Run, Config]:
     from soulsai.config import config_from_toml, config_to_toml, with_settings
     from soulsai.errors import RunError
+    from soulsai.runs.fight_files import changed_files, with_own_copies
     from soulsai.runs.files import write_atomically
     from soulsai.runs.run import Run
     from soulsai.runs.summary import list_runs
@@ -77,7 +82,22 @@ def _resumed(folder: Path | None, settings: list[str]) -> tuple[Run, Config]:
     if changed != config:
         _allow_only_run_settings(config, changed)
         write_atomically(folder / "config.toml", config_to_toml(changed))
-    return run, changed
+    for name in changed_files(run, changed):
+        typer.echo(f"{name} is gone or has changed since the run began; the run keeps to its copy in {run.data}")
+    return run, with_own_copies(run, changed)
+
+
+@contextmanager
+def removed_if_refused(run: Run, *, resume: bool) -> Iterator[None]:
+    """Remove the folder of a new run that is refused before it has learned anything: --resume would go on with it."""
+    from soulsgym.errors import SoulsError
+
+    try:
+        yield
+    except SoulsError:
+        if not resume and not run.metrics_file.exists():
+            shutil.rmtree(run.folder, ignore_errors=True)
+        raise
 
 
 def _allow_only_run_settings(config: Config, changed: Config) -> None:

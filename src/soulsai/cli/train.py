@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +20,7 @@ from soulsai.cli.session import (
     Settings,
     conclude,
     open_run,
+    removed_if_refused,
     stopping,
 )
 
@@ -68,13 +68,12 @@ def train(
         preset = preset or ("" if resume else "iudex-game")
         given = given if resume else [*IN_GAME, *given]
     folder, config = open_run(preset, given, run, resume=resume)
-    _refuse_mix(config, game, workers)
-    from soulsai.cli.local_fleet import local_fleet
-    from soulsai.cli.screen import make_view
-    from soulsai.errors import PreflightError
-    from soulsai.learning.session import run_session
+    with removed_if_refused(folder, resume=resume):
+        _refuse_mix(config, game, workers)
+        from soulsai.cli.local_fleet import local_fleet
+        from soulsai.cli.screen import make_view
+        from soulsai.learning.session import run_session
 
-    try:
         with (
             make_view(folder.name, config, plain=plain or not sys.stdout.isatty()) as view,
             stopping(view.say) as stop,
@@ -86,10 +85,6 @@ def train(
                 sinks=sinks,
             )  # fmt: skip
             interrupted = stop()
-    except PreflightError:
-        if not resume:
-            shutil.rmtree(folder.folder, ignore_errors=True)  # made a moment ago, with nothing in it but the config
-        raise
     again = f"souls train --workers {workers}" if workers else "souls train"
     conclude(folder, outcome, again=again, exit_code=INTERRUPTED if interrupted else 0)
 

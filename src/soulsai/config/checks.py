@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from soulsai.config.refusal import did_you_mean, refusal
-from soulsai.config.schema import Config, StartsConfig
+from soulsai.config.schema import DRAWN, STANDARD, Config, FightConfig, StartsConfig
 from soulsai.config.toml import toml_value
 
 
@@ -17,8 +17,7 @@ def checked(config: Config, source: str = "settings") -> Config:
 
 
 def _problems(config: Config) -> Iterator[str]:
-    if not config.fight.variants:
-        yield 'fight.variants is empty; name at least one, such as ["standard"]'
+    yield from _variant_problems(config) if config.world == "fight" else ()
     yield from _game_problems(config)
     yield from _action_problems(config.actions.names)
     yield from _share_problems(config.starts)
@@ -28,14 +27,48 @@ def _problems(config: Config) -> Iterator[str]:
     yield from _minibatch_problems(config) if config.algorithm == "ppo" else _capacity_problems(config)
 
 
+def _variant_problems(config: Config) -> Iterator[str]:
+    fight = config.fight
+    if not fight.variants:
+        yield 'fight.variants is empty; name at least one, such as ["standard"]'
+    if fight.number < len(fight.variants):
+        yield (
+            f"fight.number = {fight.number} is less than the {len(fight.variants)} entries of fight.variants; "
+            "give more fights"
+        )
+    if fight.boss == FightConfig.boss and set(fight.variants) <= {STANDARD}:
+        return
+    # Imported late, and not for the defaults: `souls presets` need not wait for it.
+    from soulsgym.errors import MisuseError
+    from soulsgym.movesets import is_path, variants
+    from soulsgym.movesets.population import drawn_count
+
+    try:
+        # A path may be one of the learner's machine, or only its copy is left: files are checked where they are read.
+        known = () if is_path(fight.boss) else variants(fight.boss)
+    except MisuseError as error:
+        yield f"fight.boss: {error}"
+        return
+    for variant in fight.variants:
+        try:
+            is_one = drawn_count(variant) is None
+        except MisuseError as error:
+            yield f"fight.variants: {error}"
+            continue
+        if is_one and known and not is_path(variant) and variant not in known:
+            near = did_you_mean(variant, [*known, "drawn:32"])
+            way_out = f'did you mean "{near}"?' if near else f"there are {', '.join(known)}, paths of files and drawn:N"
+            yield f"fight.variants has the unknown variant {toml_value(variant)}; {way_out}"
+
+
 def _game_problems(config: Config) -> Iterator[str]:
     fight, run = config.fight, config.run
     if config.world != "fight" or fight.engine != "game":
         return
     if fight.number != 1:
         yield f"fight.number = {fight.number} but the game plays one fight at a time; set it to 1"
-    if len(fight.variants) > 1:
-        yield f"fight.variants has {len(fight.variants)} movesets but the game has its own; name one"
+    if len(fight.variants) > 1 or fight.variants[0].startswith(DRAWN):
+        yield f"fight.variants = {toml_value(fight.variants)} but the game has its own numbers; name one file"
     if fight.randomize:
         yield f"fight.randomize = {fight.randomize} but the game cannot be randomised; set it to 0"
     for key in ("evaluate_every_steps", "final_fights"):

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from soulsai.config.setting import setting
 
+STANDARD, DRAWN = "standard", "drawn:"
+"""As soulsgym.movesets has them, which takes a moment to load."""
+
 
 @dataclass(frozen=True)
 class RunConfig:
@@ -34,8 +37,11 @@ class FightConfig:
 
     engine: str = setting("sim", "what runs the fights: the simulator, or the running game, one fight at a time",
                           choices=("sim", "game"))  # fmt: skip
-    boss: str = setting("iudex", "whom to fight")
-    variants: tuple[str, ...] = setting(("standard",), "movesets of the boss, dealt out evenly among the fights")
+    boss: str = setting("iudex", "whom to fight: a name, or the path of a boss file")
+    variants: tuple[str, ...] = setting(("standard",), "the boss's files, with as many fights each: names, paths of "
+                                        "overlay files, drawn:N for N drawn ones that training renews")  # fmt: skip
+    draw_strength: float = setting(1.0, "how far drawn files are from the boss's own; 1: as far as those are unsure",
+                                   low=0.0, high=2.0)  # fmt: skip
     phase: int = setting(1, "phase in which a standard fight begins", low=1, high=9)
     full: bool = setting(True, "the boss goes on to his next phase; otherwise he stays in one for all his health")
     randomize: float = setting(0.0, "strength of domain randomisation", low=0.0, high=1.0)
@@ -43,6 +49,11 @@ class FightConfig:
     decisions: bool = setting(True, "steps without a choice are played at once and merged into the decision before")
     step_limit: int = setting(3000, "steps after which a fight is cut off", low=1)
     no_hit: bool = setting(False, "the first hit taken ends the fight as lost")
+
+    @property
+    def main_variant(self) -> str:
+        """The first of the variants that is one file, or the standard one: the agent is measured on it."""
+        return next((variant for variant in self.variants if not variant.startswith(DRAWN)), STANDARD)
 
 
 @dataclass(frozen=True)

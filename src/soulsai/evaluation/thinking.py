@@ -15,11 +15,10 @@ from soulsai.acting.policy import NetworkPolicy
 from soulsai.config.schema import Config
 from soulsai.errors import ConfigError
 from soulsai.evaluation.thoughts import PROBABILITY, Layer, Q, Thoughts, shaded
-from soulsai.learning.wiring import build_actions, build_encoder, build_fighter
+from soulsai.learning.wiring import build_actions, build_encoder, build_fighter, main_moveset
 from soulsai.networks import ActorCritic, QNetwork
 from soulsai.networks.layers import ACTIVATIONS
 from soulsai.ops.masked import masked_argmax
-from soulsgym.movesets import load_moveset
 from soulsgym.recordings.recording import Recording
 from soulsgym.state import Outcome
 
@@ -143,8 +142,7 @@ def _listener(heard: Activations, name: str) -> Any:
 
 
 def _sights(config: Config) -> tuple[str, ...]:
-    moveset = load_moveset(config.fight.boss, config.fight.variants[0])
-    return tuple(build_encoder(config, moveset, 1).names)
+    return tuple(build_encoder(config, main_moveset(config), 1).names)
 
 
 def _plain(tensor: Tensor) -> npt.NDArray[Any]:

@@ -69,7 +69,7 @@ def evaluate_policy(config: Config, policy: Policy, fights: int, *, seed: int, *
     fight = config.fight
     asked: dict[str, Any] = {
         "boss": fight.boss,
-        "variant": fight.variants[0],
+        "variant": fight.main_variant,
         "phase": fight.phase,
         "full": fight.full,
         "randomize": 0.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,15 +15,15 @@ from soulsai.acting.fighter import PolicyFighter
 from soulsai.acting.gym_world import GymWorld
 from soulsai.acting.policy import NetworkPolicy, Policy
 from soulsai.checkpoints.store import Checkpoint, CheckpointStore
-from soulsai.config import config_from_toml
 from soulsai.config.schema import Config
 from soulsai.errors import RunError
 from soulsai.evaluation.fighter import Fighter, ScriptedFighter
-from soulsai.learning.wiring import build_actions, build_encoder, build_fighter, build_networks, quiet
+from soulsai.learning.wiring import build_actions, build_encoder, build_fighter, build_networks, main_moveset, quiet
 from soulsai.networks import ActorCritic, QNetwork
+from soulsai.runs.fight_files import config_of
 from soulsai.runs.run import Run
 from soulsgym.errors import MisuseError
-from soulsgym.movesets import load_moveset
+from soulsgym.players.registry import PLAYERS
 
 PLAYER = "player:"
 """Before the name of a scripted player."""
@@ -50,10 +51,11 @@ class Contestant:
         """Whether it plays a Gymnasium environment instead of fights."""
         return self.config is not None and self.config.world == "gym"
 
-    def fighter(self) -> Fighter:
-        """The same as a fighter."""
+    def fighter(self, boss: str = "iudex") -> Fighter:
+        """The same as a fighter; a scripted player fights `boss`."""
         if self.config is None or self.policy is None:
-            return ScriptedFighter(self.player)
+            knows_boss = "boss" in inspect.signature(PLAYERS[self.player]).parameters
+            return ScriptedFighter(self.player, boss=boss) if knows_boss else ScriptedFighter(self.player)
         _refuse_gym(self.name, self.config)
         return build_fighter(self.config, self.policy)
 
@@ -95,7 +97,7 @@ def load_fighter(run: Run, *, latest: bool = False, warn: Warn = log.warning) ->
 
 def load_networks(run: Run, *, latest: bool = False, warn: Warn = log.warning) -> tuple[Config, Networks]:
     """The networks of the policy, on the CPU, from the newest intact checkpoint."""
-    config = config_from_toml(run.config_toml, str(run.folder / "config.toml"))
+    config = config_of(run)
     saved = CheckpointStore(run.checkpoints).load(warn=warn)
     if saved is None:
         raise RunError(f"{run.folder}: there is no checkpoint yet: train the run first, or wait for its first one")
@@ -113,8 +115,7 @@ def sizes_of(config: Config) -> tuple[int, int]:
         world = GymWorld(config.gym.id, 1, config.gym.kwargs)
         world.close()
         return world.observation_size, world.num_actions
-    moveset = load_moveset(config.fight.boss, config.fight.variants[0])
-    return build_encoder(config, moveset, 1).size, len(build_actions(config).indices)
+    return build_encoder(config, main_moveset(config), 1).size, len(build_actions(config).indices)
 
 
 def _tensors(saved: Checkpoint, name: str, *, latest: bool) -> Tensors:

@@ -22,10 +22,12 @@ from soulsai.errors import ConfigError
 from soulsai.learning.fleet_loops import FleetPPOLoop, FleetQLoop, Hub, Place
 from soulsai.learning.loops import Loop, PPOLoop, QLoop
 from soulsai.networks import ActorCritic, QNetwork
+from soulsai.runs.fight_files import files_of
 from soulsai.transport.experience import Layout
 from soulsai.transport.links import LearnerLink, WorkerLink
-from soulsgym.envs.encoded import EncodedFights, FightParts, LiveFights, SideBySide
+from soulsgym.envs.encoded import EncodedFights, FightParts, LiveFights
 from soulsgym.movesets import Moveset, load_moveset
+from soulsgym.movesets.population import Population
 from soulsgym.parts.actions import ActionSet, make_actions
 from soulsgym.parts.encoders import Encoder, make_encoder
 from soulsgym.parts.endings import make_ending
@@ -59,12 +61,7 @@ def build_world(config: Config, game: GameOptions | None = None) -> World:
         return GymWorld(config.gym.id, config.gym.number, config.gym.kwargs)
     if config.fight.engine == "game":
         return _game_fights(config, game)
-    variants = config.fight.variants
-    if config.fight.number < len(variants):
-        raise ConfigError(f"fight.number = {config.fight.number} is less than the {len(variants)} variants; give more")
-    share, rest = divmod(config.fight.number, len(variants))
-    groups = [_fights(config, variant, share + (i < rest)) for i, variant in enumerate(variants)]
-    return groups[0] if len(groups) == 1 else SideBySide(groups)
+    return _fights(config)
 
 
 def build_loop(config: Config, world: World) -> PPOLoop | QLoop:
@@ -107,7 +104,7 @@ def build_worker(
         fight = replace(own.fight, number=max(number, len(config.fight.variants)))
         own = replace(own, fight=fight, gym=replace(config.gym, number=number))
     if game:
-        own = replace(own, fight=replace(own.fight, engine="game", number=1, variants=config.fight.variants[:1]))
+        own = replace(own, fight=replace(own.fight, engine="game", number=1, variants=(config.fight.main_variant,)))
     world = build_world(smallest(config))
     networks = build_networks(config, world.observation_size, world.num_actions)
     world.close()
@@ -133,6 +130,8 @@ def environment_version(config: Config) -> str:
         for file in sorted(data.rglob("*.toml")):
             digest.update(file.relative_to(data).as_posix().encode())
             digest.update(file.read_bytes().replace(b"\r\n", b"\n"))
+    for place, text in sorted(files_of(config).items()):
+        digest.update(f"{place}\0{text}\0".encode())
     world = build_world(smallest(config))
     digest.update(f"{world.observation_size} {world.num_actions} {world.term_names}".encode())
     world.close()
@@ -152,6 +151,11 @@ def build_actions(config: Config) -> ActionSet:
     return make_actions(config.actions.preset, config.actions.names)
 
 
+def main_moveset(config: Config) -> Moveset:
+    """The file that the agent is measured on; what it sees and is rewarded for has the same size in all of them."""
+    return load_moveset(config.fight.boss, config.fight.main_variant)
+
+
 def build_encoder(config: Config, moveset: Moveset, n: int) -> Encoder:
     """What the agent sees."""
     return make_encoder(config.encoder.name, n, moveset, history=config.encoder.history)
@@ -159,7 +163,7 @@ def build_encoder(config: Config, moveset: Moveset, n: int) -> Encoder:
 
 def build_fighter(config: Config, policy: Policy) -> PolicyFighter:
     """A fighter that sees and acts as in training."""
-    moveset = load_moveset(config.fight.boss, config.fight.variants[0])
+    moveset = main_moveset(config)
     return PolicyFighter(
         policy,
         lambda n: build_encoder(config, moveset, n),
@@ -178,18 +182,20 @@ def quiet(networks: dict[str, ActorCritic | QNetwork]) -> NetworkPolicy:
     return NetworkPolicy(*networks.values())
 
 
-def _fights(config: Config, variant: str, n: int) -> EncodedFights:
-    fight = config.fight
-    moveset = load_moveset(fight.boss, variant)
+def _fights(config: Config) -> EncodedFights:
+    fight, n = config.fight, config.fight.number
+    population = Population(fight.boss, fight.variants, n, strength=fight.draw_strength)
     engine = SimEngine(
-        moveset,
+        population.movesets,
         n,
+        counts=population.counts,
         phase=fight.phase,
         changes=fight.full,
         randomize=fight.randomize,
         threads=threads_of(config) if n >= FIGHTS_WORTH_THREADS else 1,
     )
-    return EncodedFights(engine, _parts(config, moveset, n), decisions=fight.decisions)
+    parts = _parts(config, main_moveset(config), n)
+    return EncodedFights(engine, parts, decisions=fight.decisions, population=population)
 
 
 def _game_fights(config: Config, game: GameOptions | None) -> EncodedFights:
@@ -197,7 +203,7 @@ def _game_fights(config: Config, game: GameOptions | None) -> EncodedFights:
     from soulsgym.game.plan import load_plan
 
     fight = config.fight
-    moveset = load_moveset(fight.boss, fight.variants[0])
+    moveset = main_moveset(config)
     engine = open_engine(load_plan(fight.boss), game or GameOptions(), phase=fight.phase, changes=fight.full)
     return LiveFights(engine, _parts(config, moveset, 1), decisions=fight.decisions)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from soulsai.errors import RunError
@@ -35,6 +36,17 @@ def write_atomically(file: Path, text: str | bytes, *, durably: bool = True) -> 
     except OSError as error:
         _discard(temporary)
         raise cannot_write(file, error) from error
+
+
+def write_files(files: Mapping[str, str], folder: Path) -> None:
+    """Write texts to their places in a folder, such as boss/sentinel.toml."""
+    for place, text in files.items():
+        file = folder / place
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(file, error) from error
+        write_atomically(file, text)
 
 
 def _discard(file: Path) -> None:

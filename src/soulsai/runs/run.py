@@ -7,14 +7,14 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from soulsai.errors import RunError
-from soulsai.runs.files import cannot_write, reason, write_atomically
+from soulsai.runs.files import cannot_write, reason, write_atomically, write_files
 from soulsai.runs.lock import is_locked, locked
 from soulsai.runs.status import GOING, KILLED, Status, read_status, write_status
 from soulsai.runs.versions import git_commit, machine, package_versions
@@ -41,10 +41,22 @@ class Run:
         self.replay = folder / "replay"
         self.evaluations_folder = folder / "evaluations"
         self.recordings = folder / "recordings"
+        self.data = folder / "data"
 
     @classmethod
-    def create(cls, folder: Path, config_toml: str, *, preset: str, command: Sequence[str]) -> Run:
-        """Make the folder, with the config and what it is made with; RunError if something is there already."""
+    def create(
+        cls,
+        folder: Path,
+        config_toml: str,
+        *,
+        preset: str,
+        command: Sequence[str],
+        files: Mapping[str, str] | None = None,
+    ) -> Run:
+        """Make the folder, with the config and what it is made with; RunError if something is there already.
+
+        `files` are texts of the user's own files that the config names, by place in the folder `data`.
+        """
         _refuse_existing(folder)
         versions = _versions(config_toml, preset, command)
         try:
@@ -52,9 +64,11 @@ class Run:
                 (folder / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_write(folder, error) from error
+        run = cls(folder)
+        write_files(files or {}, run.data)
         write_atomically(folder / VERSIONS, json.dumps(versions, indent=1))
         write_atomically(folder / CONFIG, config_toml)
-        return cls(folder)
+        return run
 
     @classmethod
     def open(cls, folder: Path) -> Run:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from soulsai.errors import TransportError
 from soulsai.transport.frames import PROTOCOL, BadFrame, Frame, Kind, decode, encode, protocol_of
@@ -13,7 +17,8 @@ from soulsai.transport.frames import PROTOCOL, BadFrame, Frame, Kind, decode, en
 PACKAGE = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!-]{0,63}")
 """A version of the package: part of a command that the user is told to type."""
 ENVIRONMENT = re.compile(r"[ -~]{1,200}")
-LARGEST_CONFIG = 1 << 20
+LARGEST_TEXT = 1 << 20
+"""Bytes of a config, or of all files of a boss."""
 UPDATE = "pip install --upgrade soulsgym"
 RELEASE = re.compile(r"(\d+(?:\.\d+)*)(.*)")
 BEFORE_RELEASE = re.compile(r"[.-]?(?:a|b|c|rc|alpha|beta|pre|preview|dev)[.-]?\d*", re.IGNORECASE)
@@ -27,13 +32,21 @@ class Welcome:
     config_toml: str
     package: str
     environment: str
+    files: Mapping[str, str] = field(default_factory=dict)  # texts of the learner's own boss and overlays, by place
 
 
 def pack_welcome(welcome: Welcome) -> bytes:
     """The frame of a welcome."""
-    config = np.frombuffer(welcome.config_toml.encode(), np.uint8)
+    arrays = {"config": np.frombuffer(welcome.config_toml.encode(), np.uint8)}
+    if welcome.files:
+        arrays["files"] = np.frombuffer(json.dumps(dict(welcome.files)).encode(), np.uint8)
+        if len(arrays["files"]) > LARGEST_TEXT:
+            raise TransportError(
+                f"the files of the boss take {len(arrays['files']) >> 10:,} kB and workers accept "
+                f"{LARGEST_TEXT >> 10:,} kB; make them smaller"
+            )
     notes = {"package": welcome.package, "environment": welcome.environment}
-    return encode(Kind.WELCOME, run=welcome.run, notes=notes, arrays={"config": config})
+    return encode(Kind.WELCOME, run=welcome.run, notes=notes, arrays=arrays)
 
 
 def unpack_welcome(data: bytes) -> Welcome:
@@ -61,23 +74,39 @@ def refuse_mismatch(theirs: Welcome, *, package: str, environment: str) -> None:
 
 
 def _welcome(frame: Frame) -> Welcome:
-    header, config = frame.header, frame.arrays.get("config")
-    if config is None or len(frame.arrays) > 1 or config.dtype != np.uint8 or config.ndim != 1:
-        raise BadFrame("invalid", "not the array of a welcome")
-    if len(config) > LARGEST_CONFIG:
-        raise BadFrame("invalid", "the config is larger than allowed")
-    try:
-        text = config.tobytes().decode()
-    except UnicodeDecodeError as error:
-        raise BadFrame("invalid", f"the config is no text: {error}") from error
+    header, texts = frame.header, {name: _text(name, array) for name, array in frame.arrays.items()}
+    if "config" not in texts or not texts.keys() <= {"config", "files"}:
+        raise BadFrame("invalid", "not the arrays of a welcome")
     if header.notes.keys() != {"package", "environment"}:
         raise BadFrame("invalid", "not the notes of a welcome")
     return Welcome(
         header.run,
-        text,
+        texts["config"],
         _matching(header.notes["package"], PACKAGE),
         _matching(header.notes["environment"], ENVIRONMENT),
+        _files(texts.get("files", "{}")),
     )
+
+
+def _text(name: str, array: npt.NDArray[Any]) -> str:
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise BadFrame("invalid", f"{name[:80]!r} is not the array of a welcome")
+    if len(array) > LARGEST_TEXT:
+        raise BadFrame("invalid", f"{name[:80]!r} is larger than allowed")
+    try:
+        return array.tobytes().decode()
+    except UnicodeDecodeError as error:
+        raise BadFrame("invalid", f"{name[:80]!r} is no text: {error}") from error
+
+
+def _files(text: str) -> dict[str, str]:
+    try:
+        files = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadFrame("invalid", f"the files are no JSON: {error}") from error
+    if not isinstance(files, dict) or not all(isinstance(value, str) for value in files.values()):
+        raise BadFrame("invalid", "the files are no table of texts")
+    return files
 
 
 def _matching(value: object, pattern: re.Pattern[str]) -> str:

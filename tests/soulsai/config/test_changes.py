@@ -28,7 +28,7 @@ def test_a_text_needs_no_quotes():
 
 
 def test_an_empty_text_does():
-    assert changed('fight.boss=""').fight.boss == ""
+    assert changed('gym.id=""').gym.id == ""
 
 
 def test_a_value_may_hold_an_equals_sign():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from soulsai.config import Config, checked, config_from_toml, with_settings
+from soulsai.config import Config, FightConfig, checked, config_from_toml, with_settings
 from soulsai.errors import ConfigError
 
 MINIBATCH = (
@@ -23,6 +23,12 @@ SHARES = "must be the lowest and then the highest share, both above 0 and at mos
         (["starts.boss_hp_share=[0.5, 0.4]"], f"starts.boss_hp_share = [0.5, 0.4] {SHARES}"),
         (["starts.player_hp_share=[0.5, 1.1]"], f"starts.player_hp_share = [0.5, 1.1] {SHARES}"),
         (["fight.variants=[]"], 'fight.variants is empty; name at least one, such as ["standard"]'),
+        (
+            ["fight.number=1", 'fight.variants=["standard", "hard"]', "ppo.minibatch=16"],
+            "fight.number = 1 is less than the 2 entries of fight.variants; give more fights",
+        ),
+        (['fight.variants=["hrad"]'], 'fight.variants has the unknown variant "hrad"; did you mean "hard"?'),
+        (['fight.variants=["drawn"]'], 'fight.variants has the unknown variant "drawn"; did you mean "drawn:32"?'),
         (['actions.names=["rol F"]'], 'actions.names has the unknown action "rol F"; did you mean "roll F"?'),
         (['actions.names=["parry", "parry"]'], 'actions.names has "parry" twice; leave one out'),
         (["fight.number=2", "ppo.minibatch=65"], MINIBATCH),
@@ -33,6 +39,29 @@ def test_what_cannot_work_is_refused(settings, sentence):
     with pytest.raises(ConfigError) as caught:
         with_settings(Config(), settings)
     assert str(caught.value).endswith(f": {sentence}")
+
+
+@pytest.mark.parametrize("entry", ["drawn:0", "drawn:-1", "drawn:x", "drawn:", "drawn:100000"])
+def test_numbers_of_drawn_files_that_cannot_be(entry):
+    with pytest.raises(ConfigError, match=rf"fight.variants: .*{entry}"):
+        with_settings(Config(), [f'fight.variants=["standard", "{entry}"]'])
+
+
+def test_an_unknown_boss_is_refused_with_the_nearest():
+    with pytest.raises(ConfigError, match=r"fight.boss: boss 'iudx' is not known, did you mean 'iudex'"):
+        with_settings(Config(), ["fight.boss=iudx"])
+
+
+def test_files_are_checked_where_they_are_read():
+    with_settings(Config(), ["fight.boss=/nowhere/my.toml", 'fight.variants=["hard", "/nowhere/my.toml", "drawn:3"]'])
+
+
+@pytest.mark.parametrize(
+    ("variants", "main"),
+    [(("hard", "drawn:3"), "hard"), (("drawn:3", "hard"), "hard"), (("drawn:3", "drawn:2"), "standard")],
+)
+def test_agents_are_measured_on_the_first_that_is_one_file(variants, main):
+    assert FightConfig(variants=variants).main_variant == main
 
 
 def test_an_action_like_no_other_is_refused_with_all_there_are():

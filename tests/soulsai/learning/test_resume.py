@@ -28,7 +28,10 @@ RAINBOW = ["run.steps=3000", "run.evaluate_every_steps=1300", "run.evaluation_fi
 TWIN = ["run.steps=2200", "q.warmup_steps=300", "replay.capacity=2000", "fight.number=2", "run.threads=1",
         "run.evaluate_every_steps=0", "q.burst=5", "q.update_every=4", "run.log_every_s=0",
         "network.hidden=[16]"]  # fmt: skip
-CASES = {"ppo": ("smoke", PPO), "rainbow": ("rainbow", RAINBOW), "twin": ("recipe-soulsai", TWIN)}
+# Fights this short end often enough for each of the drawn files to be replaced several times.
+DRAWN = [*PPO, 'fight.variants=["standard", "drawn:3"]', "fight.step_limit=20", "run.evaluate_every_steps=0"]
+CASES = {"ppo": ("smoke", PPO), "rainbow": ("rainbow", RAINBOW), "twin": ("recipe-soulsai", TWIN),
+         "drawn": ("smoke", DRAWN)}  # fmt: skip
 CLOCK = ("time", "elapsed_s", "steps_per_s", "updates_per_s")
 
 
@@ -71,6 +74,11 @@ def assert_same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> Non
         assert value.tobytes() == other[name].tobytes(), f"{name} differs"
 
 
+def draws(training: Training) -> int:
+    """How many files of the boss were drawn until now."""
+    return training.loop.world.population.draws
+
+
 def rows(folder: Path) -> list[dict[str, float]]:
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     timeless = [{k: v for k, v in line.items() if k not in CLOCK and not k.startswith("time/")} for line in lines]
@@ -89,14 +97,19 @@ def test_stopping_and_resuming_changes_nothing(tmp_path: Path, case: str) -> Non
     parts._stop = lambda: next(calls) >= 3
     parts.begin()
     assert not parts.go()
+    files = [draws(parts)]
     parts.close("stopped")
     second = again(tmp_path / "parts", parts, 4)
     assert not second.go()
+    files.append(draws(second))
     second.close("stopped")
     third = again(tmp_path / "parts", parts, 10**9)
     assert third.go()
 
     assert third.loop.counters == whole.loop.counters
+    if case == "drawn":
+        assert files[0] > 3
+        assert files[0] < files[1] < third.loop.world.population.draws == whole.loop.world.population.draws
     assert_same(everything(whole), everything(third))
     assert_same(
         {name: value.numpy() for name, value in whole.memory.best.items()},

@@ -1,5 +1,7 @@
 """From a config to its parts."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import torch
@@ -8,8 +10,17 @@ from soulsai.acting.gym_world import GymWorld
 from soulsai.config import load_preset, with_settings
 from soulsai.errors import ConfigError
 from soulsai.learning.loops import PPOLoop, QLoop
-from soulsai.learning.wiring import build_loop, build_networks, build_world, device_of, quiet, threads_of
-from soulsgym.envs.encoded import EncodedFights, SideBySide
+from soulsai.learning.preflight import findings
+from soulsai.learning.wiring import (
+    build_loop,
+    build_networks,
+    build_world,
+    device_of,
+    environment_version,
+    quiet,
+    threads_of,
+)
+from soulsgym.envs.encoded import EncodedFights
 
 ONE = ["fight.variants=['standard']", "ppo.minibatch=16"]
 
@@ -29,16 +40,44 @@ def test_worlds():
 
 def test_variants_are_dealt_out_evenly():
     world = build_world(config_of("smoke", "fight.variants=['standard', 'hard']", "fight.number=5", "ppo.minibatch=16"))
-    assert isinstance(world, SideBySide)
-    assert [group.number for group in world.groups] == [3, 2]
-    names = [group.engine.moveset for group in world.groups]
-    assert names[0] != names[1]
+    population = world.population
+    assert population.counts == (3, 2)
+    assert [moveset.variant for moveset in population.movesets] == ["standard", "hard"]
 
 
-def test_more_variants_than_fights():
-    config = config_of("smoke", "fight.variants=['standard', 'hard']", "fight.number=1", "ppo.minibatch=16")
-    with pytest.raises(ConfigError, match=r"fight.number = 1 is less than the 2 variants; give more"):
-        build_world(config)
+def test_drawn_files_have_their_share_of_the_fights():
+    world = build_world(
+        config_of("smoke", "fight.variants=['drawn:3', 'hard']", "fight.number=8", "ppo.minibatch=16",
+                  "fight.draw_strength=0.5")
+    )  # fmt: skip
+    world.reset(1)
+    population = world.population
+    assert population.counts == (2, 1, 1, 4)
+    drawn = [moveset.boss for moveset in population.movesets]
+    assert all(one != other for one, other in combinations(drawn, 2))
+    assert "strength 0.5" in population.movesets[0].variant
+    seeds = population.seeds.tolist()
+    world.reset(2)
+    assert not set(population.seeds.tolist()[:3]) & set(seeds[:3])
+    world.step(world.masks.argmax(axis=1))
+    world.close()
+
+
+def test_a_version_of_the_environment_is_one_of_the_users_files(tmp_path):
+    file = tmp_path / "my.toml"
+    versions = []
+    for hp in (700, 800, 700):
+        file.write_text(f'[body]\nhp = {hp}\nsource = "guess"\n')
+        versions.append(environment_version(config_of("smoke", f"fight.variants=['{file}']")))
+    assert versions[0] == versions[2] != versions[1]
+    assert versions[0] != environment_version(config_of("smoke"))
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "q"])
+def test_a_boss_of_ones_own_is_looked_over_before_it_is_trained(sentinel, algorithm):
+    config = config_of("smoke" if algorithm == "ppo" else "smoke-q", f"fight.boss={sentinel}",
+                       "fight.variants=['hard', 'standard']", "fight.number=4", "ppo.minibatch=16")  # fmt: skip
+    assert "encoder-not-reset" not in [finding.name for finding in findings(config)]
 
 
 def test_settings_reach_the_fights():

@@ -10,10 +10,9 @@ import numpy.typing as npt
 from soulsai.acting.explorer import explored
 from soulsai.config.schema import Config
 from soulsai.learning.preflight.finding import Finding
-from soulsai.learning.wiring import build_encoder
+from soulsai.learning.wiring import build_encoder, main_moveset
 from soulsgym.controls import controls_of
 from soulsgym.engine import standard_starts
-from soulsgym.movesets import load_moveset
 from soulsgym.parts.encoders import NO_ACTION, Encoder
 from soulsgym.sim.engine import SimEngine
 from soulsgym.state import action_mask_of
@@ -32,7 +31,7 @@ def encoder_findings(config: Config) -> Iterator[Finding]:
     """Inputs that differ in the same fight after different ones before it, or after none."""
     if config.world == "gym":
         return
-    moveset = load_moveset(config.fight.boss, config.fight.variants[0])
+    moveset = main_moveset(config)
     engine = SimEngine(moveset, FIGHTS, phase=config.fight.phase, changes=config.fight.full)
     encoder = build_encoder(config, moveset, FIGHTS)
     expected = _encodings(engine, encoder, SECOND_SEED, SECOND_STEPS)
