@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from itertools import pairwise
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,13 @@ import numpy.typing as npt
 from soulsgym.controls import controls_of
 from soulsgym.engine import Engine, Snapshot
 from soulsgym.errors import MisuseError
+from soulsgym.movesets.population import Population
 from soulsgym.parts.actions import ActionSet
 from soulsgym.parts.encoders import Encoder
 from soulsgym.parts.endings import Ending
 from soulsgym.parts.rewards import Reward
 from soulsgym.parts.starts import Starts
+from soulsgym.sim.engine import SimEngine
 from soulsgym.state import FIGHT, Fights
 
 TRAINING_SEEDS = 0x7261_696E
@@ -62,10 +64,6 @@ class Step:
             standard=flags[4],
         )
 
-    def part(self, low: int, high: int) -> Step:
-        """The buffers of the fights [low, high), as views."""
-        return Step(*(getattr(self, field.name)[low:high] for field in fields(self)))
-
 
 @dataclass(frozen=True)
 class FightParts:
@@ -79,10 +77,17 @@ class FightParts:
 
 
 class EncodedFights:
-    """The fights of one engine. With `decisions` steps that leave no choice are merged into the one before."""
+    """The fights of one engine. With `decisions` steps that leave no choice are merged into the one before.
 
-    def __init__(self, engine: Engine, parts: FightParts, *, decisions: bool = True) -> None:
-        self.engine, self.parts, self.decisions = engine, parts, decisions
+    A `population` says which files they are played on; the engine must be a simulator made for it.
+    """
+
+    def __init__(
+        self, engine: Engine, parts: FightParts, *, decisions: bool = True, population: Population | None = None
+    ) -> None:
+        self.engine, self.parts, self.decisions, self.population = engine, parts, decisions, population
+        if population is not None and (not isinstance(engine, SimEngine) or engine.counts != population.counts):
+            raise MisuseError("the population is not of these fights; make the engine of its movesets and counts")
         self.number = len(engine.fights)
         self.observation_size = parts.encoder.size
         self.num_actions = len(parts.actions.indices)
@@ -94,16 +99,14 @@ class EncodedFights:
         self._last_actions = np.full(self.number, -1, np.int64)
         self._generator = np.random.default_rng()
 
-    def share_buffers(self, observations: Any, masks: Any, step: Step) -> None:
-        """Write into these from now on."""
-        self.observations, self.masks, self._step = observations, masks, step
-
     def reset(self, seed: int) -> None:
         """Begin all fights; the same seed leads to the same fights."""
         sequence = np.random.SeedSequence([seed, TRAINING_SEEDS])
         fights, starts = sequence.spawn(2)
         self._generator = np.random.default_rng(starts)
         seeds = fights.generate_state(self.number, np.uint64).astype(np.uint64)
+        if self.population is not None:
+            self.population.reset(seed, partial(self._simulator.replace, all_begin=True))
         self._begin(self._everyone, seeds)
 
     def step(self, actions: npt.NDArray[np.int64]) -> Step:
@@ -134,8 +137,8 @@ class EncodedFights:
             "masks": self.masks.copy(),
             "generator": state_of_generator(self._generator),
         }
-        for name in ("encoder", "reward", "starts"):
-            state |= {f"{name}.{key}": value for key, value in getattr(self.parts, name).state().items()}
+        for name, part in self._saved_parts().items():
+            state |= {f"{name}.{key}": value for key, value in part.state().items()}
         return state
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -145,23 +148,33 @@ class EncodedFights:
             raise MisuseError(
                 f"the saved fights are not {self.number} of this simulator; use the version that saved them"
             )
+        for name, part in self._saved_parts().items():
+            part.restore(
+                {key.removeprefix(f"{name}."): value for key, value in state.items() if key.startswith(f"{name}.")}
+            )
         self.engine.restore(
             Snapshot(
                 state["kind"].tobytes().decode(),
                 state["fights"].reshape(-1).view(own.fights.dtype),
                 state["hidden"].reshape(-1).view(own.hidden.dtype),
+                self.population.tables if self.population is not None else (),
             )
         )
         self._last_actions[:] = state["last_actions"]
         self.observations[:], self.masks[:] = state["observations"], state["masks"]
         restore_generator(self._generator, state["generator"])
-        for name in ("encoder", "reward", "starts"):
-            part = {key.removeprefix(f"{name}."): value for key, value in state.items() if key.startswith(f"{name}.")}
-            getattr(self.parts, name).restore(part)
 
     def close(self) -> None:
         """Release the engine."""
         self.engine.close()
+
+    @property
+    def _simulator(self) -> SimEngine:
+        return cast(SimEngine, self.engine)
+
+    def _saved_parts(self) -> dict[str, Any]:
+        parts = {name: getattr(self.parts, name) for name in ("encoder", "reward", "starts")}
+        return parts if self.population is None else parts | {"population": self.population}
 
     def _show(self, mask: Flags) -> None:
         self.parts.encoder.encode(self.engine.fights, self._last_actions, mask, self.observations)
@@ -184,6 +197,8 @@ class EncodedFights:
         step.final_observations[which] = self.observations[which]
         step.final_masks[which] = self.masks[which]
         self.parts.starts.report(step.ended, step.won)
+        if self.population is not None:
+            self.population.report(step.ended, self._simulator.replace)
         self._begin(step.ended, None)
 
 
@@ -193,50 +208,6 @@ class LiveFights(EncodedFights):
     def state(self) -> State:
         """Nothing."""
         return {}
-
-
-class SideBySide:
-    """Several groups of fights as one, such as two variants of a boss."""
-
-    def __init__(self, groups: Sequence[EncodedFights]) -> None:
-        first = groups[0]
-        self.groups = tuple(groups)
-        self.number = sum(group.number for group in groups)
-        self.observation_size, self.num_actions = first.observation_size, first.num_actions
-        self.term_names = first.term_names
-        self.observations = np.zeros((self.number, self.observation_size), np.float32)
-        self.masks = np.ones((self.number, self.num_actions), np.bool_)
-        self._step = Step.of_size(self.number, self.observation_size, self.num_actions, len(self.term_names))
-        edges = np.cumsum([0, *(group.number for group in groups)]).tolist()
-        self._bounds = list(pairwise(edges))
-        for group, (low, high) in zip(self.groups, self._bounds, strict=True):
-            group.share_buffers(self.observations[low:high], self.masks[low:high], self._step.part(low, high))
-
-    def reset(self, seed: int) -> None:
-        """Begin all fights, each group from its own seed."""
-        for index, group in enumerate(self.groups):
-            group.reset(int(np.random.SeedSequence([seed, index]).generate_state(1, np.uint64)[0]))
-
-    def step(self, actions: npt.NDArray[np.int64]) -> Step:
-        """Play on in every group."""
-        for group, (low, high) in zip(self.groups, self._bounds, strict=True):
-            group.step(actions[low:high])
-        return self._step
-
-    def state(self) -> State:
-        """The states of all groups."""
-        return {f"{i}.{key}": value for i, group in enumerate(self.groups) for key, value in group.state().items()}
-
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to a state."""
-        for i, group in enumerate(self.groups):
-            own = {key.removeprefix(f"{i}."): value for key, value in state.items() if key.startswith(f"{i}.")}
-            group.restore(own)
-
-    def close(self) -> None:
-        """Release all engines."""
-        for group in self.groups:
-            group.close()
 
 
 def state_of_generator(generator: np.random.Generator) -> npt.NDArray[np.uint8]:

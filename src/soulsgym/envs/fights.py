@@ -12,7 +12,8 @@ import numpy.typing as npt
 from soulsgym.controls import controls_of
 from soulsgym.engine import Engine, Snapshot, standard_starts
 from soulsgym.errors import MisuseError, StartError
-from soulsgym.movesets import STANDARD, Moveset, load_moveset
+from soulsgym.movesets import STANDARD, Moveset
+from soulsgym.movesets.population import evaluation_movesets
 from soulsgym.movesets.reader import suggestion
 from soulsgym.parts.rewards import Reward, SoulsGymReward
 from soulsgym.parts.starts import given_starts
@@ -133,9 +134,15 @@ class FightBatch(EngineBatch):
     engine: SimEngine
 
     def __init__(self, settings: FightSettings, n: int = 1, *, threads: int = 1) -> None:
-        self.moveset: Moveset = load_moveset(settings.boss, settings.variant)
+        movesets = evaluation_movesets(settings.boss, settings.variant)
+        if len(movesets) > n:
+            raise MisuseError(
+                f"variant {settings.variant!r} is {len(movesets)} files and needs as many fights, not {n}; "
+                "give the path of one file, such as souls variant draw writes"
+            )
+        self.moveset: Moveset = movesets[0]
         engine = SimEngine(
-            self.moveset,
+            movesets,
             n,
             phase=settings.phase,
             changes=settings.changes,

@@ -132,7 +132,7 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         from soulsgym.envs.render import FightRenderer
 
         while len(self._renderers) < self.num_envs:
-            self._renderers.append(FightRenderer(self.moveset))
+            self._renderers.append(FightRenderer(self.engine.moveset_of(len(self._renderers))))
         return tuple(
             renderer.draw(record) for renderer, record in zip(self._renderers, self._batch.engine.fights, strict=True)
         )

@@ -31,6 +31,8 @@ HALF_TURN_DEG, FULL_CIRCLE_DEG = 180.0, 360.0
 LONGEST_S = 60.0
 """The longest move; each is sampled tick by tick."""
 LARGEST_BODY_M = 10.0
+WIDEST_SHARE = 0.45
+"""At twice this a number is still drawn above 0."""
 FASTEST_TURN_DEG_PER_S = 3600.0
 """One radian a tick, about as far as the simulator's turning is exact."""
 ANYWHERE_M = 1e6
@@ -251,6 +253,22 @@ class Randomize:
 
 
 @dataclass(frozen=True)
+class DrawBounds:
+    """How far a drawn variant may be from the boss's guesses at strength 1: shares, but for what says otherwise."""
+
+    hit_shift_s: float
+    reach: float
+    arc: float
+    damage: float
+    motion: float
+    tracking: float
+    weight: float  # a factor, up or down
+    approach: float
+    strafe: float
+    recovery: float
+
+
+@dataclass(frozen=True)
 class Boss:
     """Everything a boss file says."""
 
@@ -272,6 +290,7 @@ class Boss:
     randomize: Randomize
     moves: tuple[BossMove, ...]
     phases: tuple[Phase, ...]
+    draw: DrawBounds | None = None
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def move_index(self, name: str) -> int:
@@ -301,13 +320,14 @@ def parse_boss(file: Path, content: dict[str, object], animations: tuple[str, ..
     defence = parse_defence(defended)
     _note(sources, body, opened, defended)
     randomize = _randomize(table.table("randomize"), sources)
+    draw = _draw_bounds(table.table("draw"), sources) if table.has("draw") else None
     moves = tuple(_move(key, inner, animations, reactions, sources) for key, inner in table.tables("move"))
     _check_moves(table, moves)
     phases = _phases(table, moves, sources)
     table.close(inherited_source=True)
     return Boss(
         name, group, arena, **values,
-        defence=defence, randomize=randomize, moves=moves, phases=phases, sources=sources,
+        defence=defence, randomize=randomize, moves=moves, phases=phases, draw=draw, sources=sources,
     )  # fmt: skip
 
 
@@ -326,6 +346,17 @@ def _randomize(table: Table, sources: dict[str, str]) -> Randomize:
     noises = {key: table.number(key, low=0.0, high=1.0) for key in noised}
     _note(sources, table)
     return Randomize(**shares, dropped_inputs=chance, input_delay_ticks=delay, **noises)
+
+
+def _draw_bounds(table: Table, sources: dict[str, str]) -> DrawBounds:
+    shares = {
+        key: table.number(key, low=0.0, high=WIDEST_SHARE)
+        for key in ("reach", "arc", "damage", "motion", "tracking", "approach", "strafe", "recovery")
+    }
+    shift_s = table.number("hit_shift_s", low=0.0, high=1.0)
+    weight = table.number("weight", low=1.0, high=10.0)
+    _note(sources, table)
+    return DrawBounds(hit_shift_s=shift_s, weight=weight, **shares)
 
 
 def parse_motion(table: Table, sources: dict[str, str], keys: tuple[str, ...]) -> Motion:

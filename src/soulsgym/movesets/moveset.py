@@ -59,6 +59,11 @@ class FightFiles:
     animations: TextFile
 
     @property
+    def content(self) -> dict[str, Any]:
+        """What the boss's own file says; not to be changed."""
+        return _content(self.boss)
+
+    @property
     def paths(self) -> tuple[Path, ...]:
         """Where they lie, the boss's own first."""
         return self.boss.path, self.player.path, self.arenas.path, self.animations.path
@@ -113,13 +118,13 @@ def lay_over(files: FightFiles, changes: Mapping[str, Any], file: Path, variant:
     _standard(files)
     adjust = parse_adjust(file, changes.get("adjust", {}))
     rest = {key: value for key, value in changes.items() if key != "adjust"}
-    made = _made(files, file, overlay(_content(files.boss), rest), variant)
+    made = _made(files, file, overlay(files.content, rest), variant)
     return replace(made, boss=adjust.applied_to(made.boss)) if "adjust" in changes else made
 
 
 @lru_cache(maxsize=16)
 def _standard(files: FightFiles) -> Moveset:
-    return _made(files, files.boss.path, _content(files.boss), STANDARD)
+    return _made(files, files.boss.path, files.content, STANDARD)
 
 
 @lru_cache(maxsize=16)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,14 +12,11 @@ from soulsgym.movesets.reader import Table
 
 
 def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """The boss's content with the variant's values in place of its own, table by table."""
-    result = copy.deepcopy(dict(below))
+    """The boss's content with the variant's values in place of its own, table by table; it shares what is the same."""
+    result = dict(below)
     for key, value in above.items():
         inner = result.get(key)
-        if isinstance(inner, Mapping) and isinstance(value, Mapping):
-            result[key] = overlay(inner, value)
-        else:
-            result[key] = copy.deepcopy(value)
+        result[key] = overlay(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
     return result
 
 

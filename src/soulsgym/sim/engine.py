@@ -57,7 +57,8 @@ class SimEngine:
         self.fights: Fights = np.zeros(n, FIGHT)
         self.fights["outcome"] = Outcome.DIED
         self.hidden: npt.NDArray[Any] = np.zeros(n, HIDDEN)
-        self._blocks = np.repeat(np.arange(len(files)), _counts(len(files), n, counts))
+        self.counts = tuple(_counts(len(files), n, counts))
+        self._blocks = np.repeat(np.arange(len(files)), self.counts)
         # Two tables for each block: the file that new fights begin on, and the one before, which some may still play.
         self.tables: npt.NDArray[Any] = np.zeros(2 * len(files), TABLES)
         self._movesets: list[Moveset | None] = [None] * len(self.tables)
@@ -91,20 +92,26 @@ class SimEngine:
         self._controls.view(np.uint16)[:] = controls.view(np.uint16)
         self._crew.step(skip)
 
-    def replace(self, block: int, moveset: Moveset) -> bool:
+    def replace(self, block: int, moveset: Moveset, *, all_begin: bool = False) -> bool:
         """Let new fights of a block begin on another moveset, while those that run keep theirs.
 
-        False if some still play the one before the last: try again when they have ended.
+        False if some still play the one before the last: try again when they have ended. With `all_begin` what they
+        play does not matter, since all fights are reset next.
         """
         own = self._blocks == block
         if not own.any():
             raise MisuseError(f"block {block} is not there; give 0 to {self._blocks[-1]}")
         other = int(self.hidden["next_table"][own][0]) ^ 1
-        if (own & (self.fights["outcome"] == Outcome.RUNNING) & (self.hidden["table"] == other)).any():
+        playing = own & (self.fights["outcome"] == Outcome.RUNNING) & (self.hidden["table"] == other)
+        if playing.any() and not all_begin:
             return False
         self._put(other, moveset)
         self.hidden["next_table"][own] = other
         return True
+
+    def moveset_of(self, fight: int) -> Moveset:
+        """The moveset that a fight is played on."""
+        return self._movesets[self.hidden["table"][fight]] or self.moveset
 
     def snapshot(self) -> Snapshot:
         """Copy the state of all fights."""

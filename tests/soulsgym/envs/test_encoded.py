@@ -5,9 +5,10 @@ import pytest
 
 from soulsgym.controls import NOTHING
 from soulsgym.engine import Snapshot
-from soulsgym.envs.encoded import EncodedFights, FightParts, SideBySide
+from soulsgym.envs.encoded import EncodedFights, FightParts
 from soulsgym.errors import MisuseError
 from soulsgym.movesets import load_moveset
+from soulsgym.movesets.population import Population
 from soulsgym.parts.actions import make_actions
 from soulsgym.parts.encoders import make_encoder
 from soulsgym.parts.endings import make_ending
@@ -180,7 +181,19 @@ def test_the_first_hit_ends_a_no_hit_fight(moveset):
 # ---------------------------------------------------------------- on the simulator
 
 
-def simulated(moveset, n, *, decisions=True, encoder="player", history=1, weights=LINEAR, starts=SHORT, **settings):
+def simulated(
+    movesets,
+    n,
+    *,
+    decisions=True,
+    encoder="player",
+    history=1,
+    weights=LINEAR,
+    starts=SHORT,
+    population=None,
+    **settings,
+):
+    moveset = movesets[0] if isinstance(movesets, tuple) else movesets
     parts = FightParts(
         encoder=make_encoder(encoder, n, moveset, history=history),
         reward=make_reward("duel", n, moveset, weights=weights),
@@ -188,8 +201,8 @@ def simulated(moveset, n, *, decisions=True, encoder="player", history=1, weight
         ending=make_ending(settings.pop("step_limit", 3000), no_hit=settings.pop("no_hit", False)),
         starts=make_starts(n, moveset, **starts),
     )
-    engine = SimEngine(moveset, n, changes=True, **settings)
-    return EncodedFights(engine, parts, decisions=decisions)
+    engine = SimEngine(movesets, n, changes=True, **settings)
+    return EncodedFights(engine, parts, decisions=decisions, population=population)
 
 
 def open_actions(world, generator):
@@ -337,42 +350,91 @@ def test_fights_side_by_side_differ_from_each_other(moveset):
     assert len(np.unique(world.observations, axis=0)) == 4
 
 
-def test_two_variants_side_by_side_are_the_two_alone(moveset):
-    def groups():
-        return [simulated(moveset, 3), simulated(load_moveset("iudex", "hard"), 2)]
+# ---------------------------------------------------------------- a population of files
 
-    both, alone = SideBySide(groups()), groups()
-    assert both.number == 5
+
+MIXED = ("standard", "hard", "drawn:3")
+
+
+def populated(n=8, variants=MIXED, renew_after=0.5, **settings):
+    population = Population("iudex", variants, n, renew_after=renew_after)
+    return simulated(population.movesets, n, counts=population.counts, population=population, **settings)
+
+
+def test_two_variants_in_one_engine_are_the_two_alone(moveset):
+    hard = load_moveset("iudex", "hard")
+    both = populated(5, ("standard", "hard"), starts={})
     both.reset(9)
-    for index, group in enumerate(alone):
-        group.reset(int(np.random.SeedSequence([9, index]).generate_state(1, np.uint64)[0]))
+    alone = [simulated(moveset, 5, starts={}), simulated(hard, 5, starts={})]
+    for world in alone:
+        world.reset(9)
     generator, ends = np.random.default_rng(0), 0
     for _ in range(100):
         actions = open_actions(both, generator)
         whole = both.step(actions)
-        for group, part in zip(alone, (slice(0, 3), slice(3, 5)), strict=True):
-            own = group.step(actions[part])
-            assert np.array_equal(both.observations[part], group.observations)
-            assert np.array_equal(both.masks[part], group.masks)
+        for world, part in zip(alone, (slice(0, 3), slice(3, 5)), strict=True):
+            own = world.step(np.where(np.isin(np.arange(5), np.arange(5)[part]), actions, NOTHING))
+            assert np.array_equal(both.observations[part], world.observations[part])
             for name in ("rewards", "terms", "steps", "terminated", "truncated", "ended"):
-                assert np.array_equal(getattr(whole, name)[part], getattr(own, name)), name
-            for name in ("won", "standard", "final_observations", "final_masks"):
-                mine, its = getattr(whole, name)[part][own.ended], getattr(own, name)[own.ended]
-                assert np.array_equal(mine, its), name
+                assert np.array_equal(getattr(whole, name)[part], getattr(own, name)[part]), name
         ends += int(whole.ended.sum())
     assert ends > 5
 
 
-def test_side_by_side_is_restored(moveset):
-    def made():
-        return SideBySide([simulated(moveset, 2), simulated(moveset, 3)])
+def test_a_restored_population_goes_on_to_the_last_bit():
+    """Stopped after 500 decisions; files are replaced before, after, and while fights of the old ones still run."""
+    world, generator = populated(**FULL), np.random.default_rng(2)
+    world.reset(4)
+    played(world, 500, generator)
+    state, numbers, draws = world.state(), generator.bit_generator.state, world.population.draws
+    hidden = world.engine.hidden
+    assert draws > 6
+    assert (hidden["table"] != hidden["next_table"]).any(), "some fights still play a file that was replaced"
+    expected = played(world, 500, generator)
+    assert world.population.draws > draws + 3
 
-    world, generator = made(), np.random.default_rng(0)
-    world.reset(1)
-    played(world, 30, generator)
-    state, numbers = world.state(), generator.bit_generator.state
-    expected = played(world, 50, generator)
-    other = made()
+    other = populated(**FULL)
     other.restore(state)
     generator.bit_generator.state = numbers
-    assert played(other, 50, generator) == expected
+    assert played(other, 500, generator) == expected
+    assert {name: array.tobytes() for name, array in other.state().items()} == {
+        name: array.tobytes() for name, array in world.state().items()
+    }
+
+
+def test_a_state_with_another_file_would_differ():
+    """The test above is only worth something if the drawn files matter."""
+    world = populated()
+    world.reset(4)
+    played(world, 100, np.random.default_rng(2))
+    state = world.state()
+    expected = played(world, 100, np.random.default_rng(3))
+    world.restore(state | {"population.seeds": state["population.seeds"] + np.uint64(1)})
+    assert played(world, 100, np.random.default_rng(3)) != expected
+
+
+def test_a_reset_draws_the_files_of_its_seed():
+    """Whatever was played before, and in the middle of fights."""
+    fresh, used = populated(), populated()
+    used.reset(1)
+    played(used, 200, np.random.default_rng(0))
+    others = used.population.seeds.tolist()
+    fresh.reset(2)
+    used.reset(2)
+    assert used.population.seeds.tolist() == fresh.population.seeds.tolist() != others
+    assert played(used, 100, np.random.default_rng(1)) == played(fresh, 100, np.random.default_rng(1))
+
+
+def test_a_state_of_other_variants_is_refused():
+    world = populated()
+    world.reset(0)
+    for variants in (("standard", "hard"), ("drawn:8",)):
+        with pytest.raises(MisuseError, match="the saved fights are of other variants"):
+            populated(variants=variants).restore(world.state())
+
+
+def test_a_population_of_other_fights_is_refused(moveset):
+    population = Population("iudex", MIXED, 8)
+    for engine in (SimEngine(moveset, 8), ScriptedEngine(8, [])):
+        with pytest.raises(MisuseError, match="the population is not of these fights"):
+            EncodedFights(engine, simulated(moveset, 8).parts, population=population)

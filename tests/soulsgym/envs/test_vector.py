@@ -6,7 +6,9 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from soulsgym.controls import NOTHING
 from soulsgym.errors import MisuseError, ResetNeeded, StartError
+from soulsgym.movesets.population import evaluation_seed
 from soulsgym.state import OBSERVATION_KEYS
 
 IUDEX, DEMO = "SoulsGymIudexSim-v0", "SoulsGymIudexSimDemo-v0"
@@ -407,3 +409,33 @@ def test_closing_twice_is_harmless():
     vector.reset(seed=1)
     vector.close()
     vector.close()
+
+
+# ---------------------------------------------------------------- drawn files
+
+
+def test_drawn_files_are_dealt_out_among_the_fights():
+    """Four fights of the same seed on two files: the same within a file, not between them."""
+    env = gymnasium.make_vec(IUDEX, num_envs=4, variant="drawn:2", phase=2)
+    env.reset(seed=[5, 5, 5, 5])
+    poses = [env.step(np.full(4, NOTHING))[0]["boss_pose"] for _ in range(150)]
+    first, again, other, last = np.stack(poses, axis=1).tolist()
+    assert first == again != other == last
+    movesets = [env.unwrapped.engine.moveset_of(fight) for fight in range(4)]
+    assert [moveset.variant for moveset in movesets[1:3]] == [
+        f"drawn from seed {evaluation_seed(index)} at strength 1" for index in range(2)
+    ]
+    assert movesets[0] is movesets[1]
+
+
+@pytest.mark.parametrize(("make", "n"), [(gymnasium.make, {}), (gymnasium.make_vec, {"num_envs": 2})])
+def test_more_drawn_files_than_fights_are_refused(make, n):
+    with pytest.raises(
+        MisuseError, match=r"'drawn:3' is 3 files and needs as many fights, not \d; .*souls variant draw"
+    ):
+        make(IUDEX, variant="drawn:3", **n)
+
+
+def test_a_drawn_variant_without_a_number_is_refused():
+    with pytest.raises(MisuseError, match="'drawn:many' is no number of drawn files; give drawn:1 to drawn:1000"):
+        gymnasium.make_vec(IUDEX, num_envs=2, variant="drawn:many")
