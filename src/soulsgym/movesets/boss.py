@@ -264,7 +264,7 @@ class DrawBounds:
     tracking: float
     weight: float  # a factor, up or down
     approach: float
-    strafe: float
+    after: float
     recovery: float
 
 
@@ -351,7 +351,7 @@ def _randomize(table: Table, sources: dict[str, str]) -> Randomize:
 def _draw_bounds(table: Table, sources: dict[str, str]) -> DrawBounds:
     shares = {
         key: table.number(key, low=0.0, high=WIDEST_SHARE)
-        for key in ("reach", "arc", "damage", "motion", "tracking", "approach", "strafe", "recovery")
+        for key in ("reach", "arc", "damage", "motion", "tracking", "approach", "after", "recovery")
     }
     shift_s = table.number("hit_shift_s", low=0.0, high=1.0)
     weight = table.number("weight", low=1.0, high=10.0)

@@ -35,14 +35,14 @@ DRAWS = 0x6472_6177
 MAX_STRENGTH = 2.0
 DRAWN_SOURCES = ("guess", "derived")
 KINDS = {
-    "reach": ("reach_m", "half_width_m", "inner_m", "offset_m", "radius_m", "riposte_within_m"),
-    "arc": ("arc_deg", "blade_deg", "riposte_arc_deg", "turn_animation_beyond_deg", "turn_around_beyond_deg"),
-    "damage": ("damage", "attack", "throw_damage", "guard_stamina", "damage_taken_factor"),
+    "reach": ("reach_m", "half_width_m", "inner_m", "offset_m", "radius_m", "riposte_within_m", "push_m", "arrive_m"),
+    "arc": ("arc_deg", "blade_deg", "riposte_facing_deg", "turn_animation_beyond_deg", "turn_around_beyond_deg"),
+    "damage": ("damage", "attack", "guard_stamina", "damage_taken_factor"),
     "motion": ("forward_m", "right_m", "chase_share"),
     "tracking": ("deg_per_s", "turn_deg_per_s"),
     "weight": ("weight", "weights", "down_approach_weight"),
     "approach": ("approach_m", "approach_s", "first_approach_m", "first_approach_s", "near_gap_m", "within_m"),
-    "strafe": ("strafe_odds", "near_s", "far_s"),
+    "after": ("after_odds", "near_s", "far_s", "back_off_m", "back_off_s"),
     "recovery": ("poise_recovery_s", "cooldown_s"),
 }
 """Keys by the bound they are drawn within. Times of moves and blows are drawn move by move."""
@@ -53,16 +53,16 @@ HIGHEST = {
     "radius_m": LARGEST_BODY_M,
     "arc_deg": FULL_CIRCLE_DEG,
     "blade_deg": HALF_TURN_DEG,
-    "riposte_arc_deg": HALF_TURN_DEG,
+    "riposte_facing_deg": HALF_TURN_DEG,
     "turn_animation_beyond_deg": HALF_TURN_DEG,
     "turn_around_beyond_deg": HALF_TURN_DEG,
     "deg_per_s": FASTEST_TURN_DEG_PER_S,
     "turn_deg_per_s": FASTEST_TURN_DEG_PER_S,
     "chase_share": 0.99,
-    "strafe_odds": 1.0,
+    "after_odds": 1.0,
 }
 LOWEST = {"damage_taken_factor": 1.0}
-TIMELESS_KINDS = ("idle", "walk", "strafe", "executed")
+TIMELESS_KINDS = ("idle", "walk", "retreat", "strafe", "executed")
 """Kinds of moves whose length is not drawn: they go on as long as they are needed, or as long as the riposte takes."""
 END_TIMES = ("link_s", "label_end_s", "end_s")
 
@@ -242,8 +242,9 @@ def _shifted(
 
 def _ordered(move: Mapping[str, Any], drawn: dict[str, float], fixed: Mapping[str, float]) -> dict[str, float]:
     """The drawn end times of a move, put right where they would leave no time for what is in it."""
-    windows = [*move.get("hit", {}).values(), *move.get("track", {}).values()]
-    needed_s = max([0.0, *(window["to_s"] for window in windows), move.get("throw_damage_s", 0.0), *fixed.values()])
+    windows = [window for key in ("hit", "track", "stretch") for window in move.get(key, {}).values()]
+    throws = [throw["at_s"] for throw in move.get("throw", {}).values()]
+    needed_s = max([0.0, *(window["to_s"] for window in windows), *throws, *fixed.values()])
     ends = {**drawn, **fixed}
     for key, low_s, high_s in (
         ("end_s", needed_s, LONGEST_S),
