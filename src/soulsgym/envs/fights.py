@@ -135,7 +135,7 @@ class FightBatch(EngineBatch):
 
     def __init__(self, settings: FightSettings, n: int = 1, *, threads: int = 1) -> None:
         movesets = evaluation_movesets(settings.boss, settings.variant)
-        if len(movesets) > n:
+        if len(movesets) > max(n, 1):
             raise MisuseError(
                 f"variant {settings.variant!r} is {len(movesets)} files and needs as many fights, not {n}; "
                 "give the path of one file, such as souls variant draw writes"

@@ -104,7 +104,7 @@ class Population:
 
     @property
     def movesets(self) -> tuple[Moveset, ...]:
-        """What new fights of each block begin on; a drawn block has the standard file until the first reset."""
+        """What new fights of each block begin on, drawn at each call; drawn blocks are standard until a reset."""
         return tuple(self._moveset_of(table) for table in self._tables.tolist())
 
     @property

@@ -12,6 +12,7 @@ from soulsgym.engine import standard_starts
 from soulsgym.errors import SoulsError
 from soulsgym.movesets import load_moveset, variants
 from soulsgym.movesets.damage import damage_of
+from soulsgym.movesets.draw import MAX_STRENGTH, drawn_moveset
 from soulsgym.movesets.moveset import DATA
 from soulsgym.movesets.reader import Table
 from soulsgym.sim.engine import SimEngine
@@ -61,6 +62,14 @@ def test_example_is_fought_on_finite_ground(followed, variant):
     for key in ("player_pose", "boss_pose", "camera_pose"):
         assert np.isfinite(engine.fights[key]).all()
     assert {"walk", "cut", "thrust"} <= moves
+
+
+def test_example_can_be_drawn(followed):
+    plain = load_moveset("sentinel", data=followed)
+    for seed in range(30):
+        drawn = drawn_moveset("sentinel", seed, MAX_STRENGTH, data=followed)
+        assert drawn != plain
+        assert [move.name for move in drawn.boss.moves] == [move.name for move in plain.boss.moves]
 
 
 def test_variant_of_the_guide(followed):
@@ -191,6 +200,7 @@ def test_every_key_is_explained(tmp_path, monkeypatch):
         "defence",
         "randomize",
         "weapon",
+        "draw",
         "walk",
         "camera",
         "roll",
