@@ -26,7 +26,16 @@ from soulsgym.movesets.boss import (
     LONGEST_S,
     DrawBounds,
 )
-from soulsgym.movesets.moveset import DATA, STANDARD, FightFiles, Moveset, lay_over, load_variant, read_files
+from soulsgym.movesets.moveset import (
+    DATA,
+    STANDARD,
+    FightFiles,
+    Moveset,
+    expanded,
+    lay_over,
+    load_variant,
+    read_files,
+)
 from soulsgym.movesets.overlay import overlay
 from soulsgym.movesets.reader import LARGEST
 
@@ -85,7 +94,9 @@ def draw_moveset(files: FightFiles, seed: int, strength: float = 1.0) -> Moveset
 
 def write_overlay(path: Path | str, boss: str, seed: int, strength: float = 1.0, data: Path = DATA) -> Path:
     """Write a drawn variant as an overlay file, all of it or nothing; a file that is there stays as it is."""
-    target = Path(path).expanduser()
+    target = expanded(path)
+    if target.suffix != ".toml":
+        raise MisuseError(f"{target} does not end in .toml, as a variant's file must; give a name that does")
     text = _head(target, boss, seed, strength) + tomli_w.dumps(draw_variant(boss, seed, strength, data))
     try:
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=target.parent, delete=False) as file:
@@ -221,8 +232,10 @@ def _keep_possible(blow: Mapping[str, Any], changes: dict[str, Any]) -> None:
     if "arc_deg" in changes and not blow.get("sweep"):
         changes["arc_deg"] = [min(max(side, -HALF_TURN_DEG), HALF_TURN_DEG) for side in changes["arc_deg"]]
     reach_m, inner_m = (changes.get(key, blow.get(key, 0.0)) for key in ("reach_m", "inner_m"))
-    if inner_m > reach_m:
-        changes["inner_m" if "inner_m" in changes else "reach_m"] = reach_m if "inner_m" in changes else inner_m
+    if inner_m > reach_m and "inner_m" in changes:
+        changes["inner_m"] = reach_m
+    elif inner_m > reach_m:
+        changes["reach_m"] = inner_m
 
 
 def _shifted(
@@ -240,20 +253,17 @@ def _shifted(
     }
 
 
-def _ordered(move: Mapping[str, Any], drawn: dict[str, float], fixed: Mapping[str, float]) -> dict[str, float]:
+def _ordered(move: Mapping[str, Any], drawn: Mapping[str, float], fixed: Mapping[str, float]) -> dict[str, float]:
     """The drawn end times of a move, put right where they would leave no time for what is in it."""
     windows = [window for key in ("hit", "track", "stretch") for window in move.get(key, {}).values()]
     throws = [throw["at_s"] for throw in move.get("throw", {}).values()]
     needed_s = max([0.0, *(window["to_s"] for window in windows), *throws, *fixed.values()])
-    ends = {**drawn, **fixed}
-    for key, low_s, high_s in (
-        ("end_s", needed_s, LONGEST_S),
-        ("label_end_s", fixed.get("link_s", 0.0), ends["end_s"]),
-        ("link_s", 0.0, ends["label_end_s"]),
-    ):
+    put_right, high_s = {}, LONGEST_S
+    for key, low_s in (("end_s", needed_s), ("label_end_s", fixed.get("link_s", 0.0)), ("link_s", 0.0)):
         if key in drawn:
-            drawn[key] = ends[key] = min(max(drawn[key], low_s), high_s)
-    return drawn
+            put_right[key] = min(max(drawn[key], low_s), high_s)
+        high_s = put_right.get(key, fixed.get(key, high_s))  # what comes before ends no later
+    return put_right
 
 
 def _without_empty(changes: Mapping[str, Any]) -> dict[str, Any]:

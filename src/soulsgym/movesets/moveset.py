@@ -103,7 +103,7 @@ def load_variant(files: FightFiles, variant: str) -> Moveset:
             "such as one that souls variant draw wrote"
         )
     if is_path(variant):
-        path = _expanded(variant)
+        path = expanded(variant)
     else:
         known = _variants_beside(files.boss.path)
         if variant not in known:
@@ -175,7 +175,7 @@ def _arena(file: TextFile, name: str) -> Arena:
 
 def _boss_path(boss: str, data: Path) -> Path:
     if is_path(boss):
-        return _expanded(boss)
+        return expanded(boss)
     known = tuple(sorted(file.stem for file in (data / "movesets").glob("*.toml") if "." not in file.stem))
     if boss not in known:
         raise MisuseError(f"boss {boss!r} is not known{suggestion(boss, known)}")
@@ -187,11 +187,12 @@ def _variants_beside(boss: Path) -> tuple[str, ...]:
     return (STANDARD, *sorted(file.stem.removeprefix(f"{boss.stem}.") for file in found))
 
 
-def _expanded(path: str) -> Path:
+def expanded(path: Path | str) -> Path:
+    """The path with the home of `~` in it."""
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
-        raise DataError(path, "file", path, f"cannot be found: {error}") from error
+        raise DataError(path, "file", str(path), f"cannot be found: {error}") from error
 
 
 def _check_types(file: Path, defence: Defence, powers: set[Power]) -> None:

@@ -8,6 +8,7 @@ import tomllib
 
 import numpy as np
 import pytest
+import tomli_w
 
 from soulsgym.errors import DataError, MisuseError
 from soulsgym.movesets import load_moveset
@@ -153,6 +154,31 @@ def test_extremes_load(guessed, monkeypatch):
     for end in (-1.0, 1.0):
         monkeypatch.setattr(np.random, "default_rng", lambda *_, end=end: Fixed(end))
         assert drawn_moveset("iudex", 0, MAX_STRENGTH, folder) != plain
+
+
+def test_draws_load_whatever_is_measured(guessed, tmp_path):
+    """Each number of the moves measured or guessed by the toss of a coin."""
+    folder = tmp_path / "mixed"
+    shutil.copytree(guessed, folder)
+    generator = np.random.default_rng(0)
+
+    def mix(table):
+        keys = [key for key, value in table.items() if isinstance(value, (int, float, list)) and key != "chains"]
+        table["source"] = {"*": "guess"} | {key: "measured" for key in keys if generator.random() < 0.5}
+        for inner in table.values():
+            if isinstance(inner, dict) and "source" in inner:
+                mix(inner)
+            elif isinstance(inner, dict):
+                for one in inner.values():
+                    if isinstance(one, dict):
+                        mix(one)
+
+    for seed in range(40):
+        content = content_of(guessed / IUDEX)
+        for move in content["move"].values():
+            mix(move)
+        (folder / IUDEX).write_text(tomli_w.dumps(content), encoding="utf-8")
+        drawn_moveset("iudex", seed, MAX_STRENGTH, folder)
 
 
 class Fixed:
@@ -321,6 +347,27 @@ def test_a_measured_time_holds_a_blow_back(data):
     assert latest == 0.86
 
 
+def test_a_measured_follow_up_keeps_the_label_after_it(data):
+    """A blow at the start and a follow-up at the end: what is drawn must not end before the follow-up begins."""
+    move = data.get(IUDEX, "move.punch")
+    times = {"link_s": 2.0, "label_end_s": 2.02, "end_s": 2.05, "source": {"*": "guess", "link_s": "measured"}}
+    data.set(IUDEX, "move.punch", move | times)
+    for seed in range(100):
+        drawn = drawn_moveset("iudex", seed, MAX_STRENGTH, data.path).boss
+        punch = drawn.moves[drawn.move_index("punch")]
+        assert punch.link_s == 2.0 <= punch.label_end_s <= punch.end_s
+
+
+def test_a_measured_end_holds_the_drawn_times_before_it(data):
+    move = data.get(IUDEX, "move.punch")
+    times = {"link_s": 2.0, "label_end_s": 2.02, "end_s": 2.05, "source": {"*": "guess", "end_s": "measured"}}
+    data.set(IUDEX, "move.punch", move | times)
+    for seed in range(100):
+        drawn = drawn_moveset("iudex", seed, MAX_STRENGTH, data.path).boss
+        punch = drawn.moves[drawn.move_index("punch")]
+        assert punch.link_s <= punch.label_end_s <= punch.end_s == 2.05
+
+
 def test_weights_are_drawn_evenly_by_their_logarithm(guessed, draws):
     """From half to double, each on its own."""
     columns = []
@@ -452,6 +499,14 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path, name, reason):
     with pytest.raises(MisuseError, match=f"cannot be written: .*{reason}.*; give another place"):
         write_overlay(tmp_path / name, "iudex", 7)
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_name_that_no_variant_can_have_is_refused(tmp_path):
+    with pytest.raises(MisuseError, match=r"mine does not end in \.toml"):
+        write_overlay(tmp_path / "mine", "iudex", 7)
+    with pytest.raises(DataError, match="cannot be found"):
+        write_overlay("~nobody-of-this-name/mine.toml", "iudex", 7)
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
