@@ -10,6 +10,7 @@ import typer
 from soulsai.cli.measuring import (
     WHO,
     AsJson,
+    Boss,
     FightOptions,
     Fights,
     Full,
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 def compare_runs(
     a: Annotated[str, typer.Argument(metavar="A", help=WHO)],
     b: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
-    fights: Fights = 1000,
+    fights: Fights = None,
     seed: Seed = 0,
+    boss: Boss = "",
     variant: Variant = "",
     randomize: Randomize = 0.0,
     phase: Phase = None,
@@ -51,11 +53,11 @@ def compare_runs(
     from soulsai.learning.loading import load_contestant
 
     both = [load_contestant(text, latest=latest, warn=warn) for text in (a, b)]
-    fighters = [one.fighter() for one in both]
-    options = FightOptions(variant, randomize, phase, full, no_hit)
+    options = FightOptions(variant, randomize, phase, full, no_hit, boss)
     settings = fight_settings([one.config for one in both if one.config], options)
+    fighters = [one.fighter(settings.get("boss", "iudex")) for one in both]
     names = _names(both[0].name, both[1].name)
-    found = [measured(fighters[i], fights, seed, settings, names[i]) for i in (0, 1)]
+    found = [measured(fighters[i], options.fights(fights), seed, settings, names[i]) for i in (0, 1)]
     comparison = compare(found[0], found[1], names=names)
     if as_json:
         typer.echo(json.dumps(_object(comparison, found)))

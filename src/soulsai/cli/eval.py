@@ -12,6 +12,7 @@ from soulsai.cli.in_game import SPEED, GameSpeed, InGame, Launch, Pid, Stepping,
 from soulsai.cli.measuring import (
     WHO,
     AsJson,
+    Boss,
     FightOptions,
     Fights,
     Full,
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
 def evaluate_run(
     run: Annotated[str, typer.Argument(metavar="RUN", help=WHO)],
     second: Annotated[str, typer.Argument(metavar="[RUN2]", help="Who takes over in the second phase.")] = "",
-    fights: Fights = 1000,
+    fights: Fights = None,
     seed: Seed = 0,
+    boss: Boss = "",
     variant: Variant = "",
     randomize: Randomize = 0.0,
     phase: Phase = None,
@@ -63,20 +65,23 @@ def evaluate_run(
     run. A .pt file holds code that loading runs: give only those that you trust; .onnx files are safe. With --game the
     fights are fought in the running game, one after the other; give fewer of them.
 
+    With --variant drawn:20 every fight counts equally: the win rate is the mean over the files.
+
     Example: souls eval runs/mine --fights 1000 --variant hard
     """
     from soulsai.learning.loading import load_contestant
 
-    options = FightOptions(variant, randomize, phase, full, no_hit)
+    options = FightOptions(variant, randomize, phase, full, no_hit, boss)
+    number = options.fights(fights)
     game = game_options(in_game, game_speed, stepping, pid, launch)
     contestants = [load_contestant(text, latest=latest, warn=warn) for text in (run, second) if text]
     if record and contestants[0].run is None:
         raise typer.BadParameter(f"--record {record}: {run} has no folder to keep fights in; use souls record")
     if len(contestants) == 1 and contestants[0].is_gym:
         only_fights = [*(["--game"] if in_game else []), *(["--record"] if record else [])]
-        _evaluate_gym(contestants[0], fights, seed, options, only_fights, as_json=as_json)
+        _evaluate_gym(contestants[0], number, seed, options, only_fights, as_json=as_json)
     else:
-        _evaluate_fights(contestants, fights, seed, options, game, record=record, as_json=as_json)
+        _evaluate_fights(contestants, number, seed, options, game, record=record, as_json=as_json)
 
 
 def _evaluate_fights(
@@ -93,9 +98,9 @@ def _evaluate_fights(
     from soulsai.evaluation import PhaseFighters
     from soulsai.evaluation.witness import Witness
 
-    fighters = [one.fighter() for one in contestants]
-    options = _of_two_phases(options) if len(fighters) > 1 else options
+    options = _of_two_phases(options) if len(contestants) > 1 else options
     settings = fight_settings([one.config for one in contestants if one.config], options)
+    fighters = [one.fighter(settings.get("boss", "iudex")) for one in contestants]
     fighter = fighters[0] if len(fighters) == 1 else PhaseFighters(*fighters)
     names = " and ".join(one.name for one in contestants)
     witness = Witness(record) if record else None
@@ -183,8 +188,10 @@ def _keep(one: Contestant, name: str, text: str, *, quiet: bool) -> Path | None:
 
 
 def _file_name(settings: EvaluationSettings, others: list[Contestant]) -> str:
+    from soulsai.runs.fight_files import short_name
+
     parts = ["eval", *(f"with-{one.name}" for one in others)]
-    parts += [settings.variant] if settings.variant != "standard" else []
+    parts += [short_name(settings.variant)] if settings.variant != "standard" else []
     parts += [f"randomize-{settings.randomize:g}"] if settings.randomize else []
     parts += [f"phase-{settings.phase}"] if not settings.full else []
     parts += ["no-hit"] if settings.no_hit else []

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from soulsai.config.schema import DRAWN, STANDARD
+
 if TYPE_CHECKING:
     from soulsai.config.schema import Config
     from soulsai.evaluation.evaluation import Evaluation
@@ -18,9 +20,26 @@ if TYPE_CHECKING:
     from soulsgym.game.opening import GameOptions
 
 WHO = "Folder or name of a run, an exported file (.onnx, .pt), or player:NAME for a scripted player."
-Fights = Annotated[int, typer.Option(help="Fights (or episodes) to play.")]
+FIGHTS, FIGHTS_PER_FILE = 1000, 50
+Fights = Annotated[
+    int | None,
+    typer.Option(
+        help="Fights (or episodes) to play; with --variant drawn:N, on each of the N files.",
+        show_default=f"{FIGHTS}, or {FIGHTS_PER_FILE} on each drawn file",
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Seed of the fights; training never sees them.")]
-Variant = Annotated[str, typer.Option(help="Variant of the boss, such as hard; otherwise the one of training.")]
+Boss = Annotated[str, typer.Option(help="Boss of a scripted player: a name, or a boss file (.toml).")]
+Variant = Annotated[
+    str,
+    typer.Option(
+        help="Variant of the boss, such as hard, an overlay file (.toml), or drawn:20 for 20 drawn files that training "
+        "never uses; otherwise the one of training."
+    ),
+]
+OneVariant = Annotated[
+    str, typer.Option(help="Variant of the boss, such as hard, or an overlay file (.toml); otherwise that of training.")
+]
 Randomize = Annotated[float, typer.Option(help="Strength of domain randomisation, 0 to 1.")]
 Phase = Annotated[int | None, typer.Option(help="This phase alone, for all of the boss's health.")]
 Full = Annotated[bool, typer.Option("--full", help="The full fight, even if only one phase was trained.")]
@@ -46,10 +65,20 @@ class FightOptions:
     phase: int | None = None
     full: bool = False
     no_hit: bool | None = None
+    boss: str = ""
+
+    def fights(self, given: int | None) -> int:
+        """How many to play: as many as were asked for, or enough for an interval of a few per cent."""
+        if given is not None:
+            return given
+        return FIGHTS_PER_FILE if self.variant.startswith(DRAWN) else FIGHTS
 
     def given(self) -> list[str]:
         """The options that say something, as they are written."""
-        names = {"--variant": self.variant, "--randomize": self.randomize, "--phase": self.phase, "--full": self.full}
+        names = {
+            "--boss": self.boss, "--variant": self.variant, "--randomize": self.randomize, "--phase": self.phase,
+            "--full": self.full,
+        }  # fmt: skip
         return [name for name, value in names.items() if value] + (["--no-hit"] if self.no_hit is not None else [])
 
 
@@ -62,10 +91,12 @@ def fight_settings(configs: Sequence[Config], options: FightOptions) -> dict[str
 
     if options.full and options.phase is not None:
         raise MisuseError(f"--full and --phase {options.phase} cannot both be; leave out one")
+    if configs and options.boss:
+        raise MisuseError(f"--boss {options.boss}: a run plays the boss it was trained on; it is for scripted players")
     asked = [_settings(config, options) for config in configs] or [_asked(options)]
     for key, way_out in WAYS_OUT.items():
         values = [settings.get(key) for settings in asked]
-        if len(set(values)) > 1:
+        if any(_content(key, settings) != _content(key, asked[0]) for settings in asked[1:]):
             found = " and ".join(map(str, values))
             raise MisuseError(f"these were trained for different fights ({key}: {found}); give {way_out}")
     merged = dict(asked[0])
@@ -76,11 +107,23 @@ def fight_settings(configs: Sequence[Config], options: FightOptions) -> dict[str
     return merged
 
 
+def _content(key: str, settings: dict[str, Any]) -> Any:
+    """What two runs must agree on: the value, or what is in the file, of which each run has its own copy."""
+    from soulsgym.movesets import is_path, load_moveset
+
+    value = settings.get(key)
+    if key not in ("boss", "variant") or value is None or not (is_path(value) or is_path(settings["boss"])):
+        return value
+    if value.startswith(DRAWN):
+        return value
+    return load_moveset(settings["boss"], value if key == "variant" else STANDARD)
+
+
 def _settings(config: Config, options: FightOptions) -> dict[str, Any]:
     fight = config.fight
     own = {
         "boss": fight.boss,
-        "variant": fight.variants[0],
+        "variant": fight.main_variant,
         "phase": fight.phase,
         "full": fight.full,
         "step_limit": fight.step_limit,
@@ -92,6 +135,8 @@ def _settings(config: Config, options: FightOptions) -> dict[str, Any]:
 
 def _asked(options: FightOptions) -> dict[str, Any]:
     asked: dict[str, Any] = {"randomize": options.randomize}
+    if options.boss:
+        asked["boss"] = options.boss
     if options.variant:
         asked["variant"] = options.variant
     if options.phase is not None:

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from soulsai.runs.fight_files import short_name
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -24,6 +26,8 @@ def print_evaluation(evaluation: Evaluation, *, title: str = "", console: Consol
     out = console or Console(highlight=False)
     out.print(Text(f"{title} {evaluation.headline}".strip(), style="bold"), soft_wrap=True)
     out.print(Text(settings_text(evaluation.settings)), soft_wrap=True)
+    if evaluation.drawn_files:
+        out.print(_drawn_files(evaluation))
     out.print(_phases(evaluation))
     out.print(_figures(evaluation))
     if evaluation.attacks:
@@ -35,7 +39,10 @@ def print_evaluation(evaluation: Evaluation, *, title: str = "", console: Consol
 def settings_text(settings: EvaluationSettings) -> str:
     """The fights that were fought, in a line."""
     kind = "full fights" if settings.full and settings.phase == 1 else f"phase {settings.phase}"
-    parts = [f"{settings.boss} {settings.variant}", kind + (" and on" if settings.full and settings.phase > 1 else "")]
+    parts = [
+        f"{short_name(settings.boss)} {short_name(settings.variant)}",
+        kind + (" and on" if settings.full and settings.phase > 1 else ""),
+    ]
     parts += [f"randomize {settings.randomize:g}"] if settings.randomize else []
     parts += ["random poses"] if settings.random_pose else []
     parts += ["no hit"] if settings.no_hit else []
@@ -52,6 +59,19 @@ def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left")
+    return table
+
+
+def _drawn_files(evaluation: Evaluation) -> Table:
+    """The files by seed, the worst first."""
+    columns = ("drawn from seed", "wins", "95 %\ninterval", "median\ntime to kill", "most common\ncause of death")
+    table = _table("File by file", *columns)
+    for file in sorted(evaluation.drawn_files, key=lambda file: file.win_rate):
+        low, high = file.interval
+        time = "-" if file.time_to_kill_s is None else f"{file.time_to_kill_s:.1f} s"
+        cause = f"{file.killed_by} ({file.deaths:,})" if file.killed_by else "-"
+        interval = f"{100 * low:.0f}-{100 * high:.0f}"
+        table.add_row(str(file.seed), share_text(file.win_rate), interval, time, cause)
     return table
 
 

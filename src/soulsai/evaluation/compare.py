@@ -67,6 +67,8 @@ def compare(a: Evaluation, b: Evaluation, *, names: tuple[str, str] = ("A", "B")
     _refuse_different(a, b)
     # A running game has no seed: its fights are never the same twice.
     is_paired = a.settings.seed == b.settings.seed and a.settings.engine == "sim"
+    if a.drawn_files and a.fights != b.fights:
+        is_paired = False  # fight i is of another file
     # Fight i of a seed is the same in both, so the shorter evaluation is a part of the longer.
     shared = min(a.fights, b.fights) if is_paired else None
     won_a, won_b = a.won[:shared], b.won[:shared]

@@ -17,7 +17,8 @@ from soulsai.evaluation.witness import Witness
 from soulsgym.controls import NOTHING, Controls, controls_of
 from soulsgym.engine import Engine, standard_starts
 from soulsgym.errors import GameError, MisuseError
-from soulsgym.movesets import STANDARD, Moveset, load_moveset
+from soulsgym.movesets import STANDARD, Moveset
+from soulsgym.movesets.population import evaluation_movesets
 from soulsgym.sim.engine import SimEngine
 from soulsgym.state import NUM_ACTIONS, Fights, Outcome, copied
 
@@ -61,30 +62,43 @@ def evaluate(
 ) -> Evaluation:
     """Play `fights` fights, up to `batch` side by side, each step on its own so that every blow is counted.
 
-    Instead of a fighter, a function may be given that makes one for a number of fights side by side. With `game` they
-    are fought in the running game, one after the other; those that it breaks off are fought again. A `witness` keeps
-    the records of the first ones.
+    With `variant="drawn:20"` they are played on each of 20 drawn files that training never uses. Instead of a fighter,
+    a function may be given that makes one for a number of fights side by side. With `game` they are fought in the
+    running game, one after the other; those that it breaks off are fought again. A `witness` keeps the records of the
+    first ones.
     """
     _refuse_impossible(fights, step_limit, batch)
+    movesets = evaluation_movesets(boss, variant)
     settings = EvaluationSettings(
-        boss, variant, phase, full, float(randomize), random_pose, step_limit, no_hit, seed, fights,
+        boss, variant, phase, full, float(randomize), random_pose, step_limit, no_hit, seed, fights * len(movesets),
         "game" if game else "sim",
     )  # fmt: skip
-    moveset = load_moveset(boss, variant)
+    tally = Tally(movesets[0], knows_dodges=game is None)
     # As many in every round, or nearly: a round takes as long as its longest fight.
-    n = 1 if game else math.ceil(fights / math.ceil(fights / batch))
-    one = made(fighter, n)
-    engine = (
-        _game_engine(settings, game)
-        if game
-        else SimEngine(moveset, n, phase=phase, changes=full, randomize=randomize, threads=threads)
-    )
-    tally = Tally(moveset, knows_dodges=game is None)
-    try:
-        endings = [_play_round(engine, one, settings, tally, first, progress, witness) for first in range(0, fights, n)]
-    finally:
-        engine.close()
-    return _evaluation(settings, moveset, tally, np.concatenate(endings))
+    n = 1 if game else _share(fights, batch)  # of a file
+    files = _share(len(movesets), max(1, batch // fights))
+    endings = []
+    for low in range(0, len(movesets), files):
+        group = movesets[low : low + files]
+        one = made(fighter, len(group) * n)
+        engine = (
+            _game_engine(settings, game)
+            if game
+            else SimEngine(group, len(group) * n, phase=phase, changes=full, randomize=randomize, threads=threads)
+        )
+        rounds = range(low * fights, (low + len(group)) * fights, len(group) * n)
+        try:
+            for first in rounds:
+                count = min(len(engine.fights), rounds.stop - first)
+                endings.append(_play_round(engine, one, settings, tally, first, count, progress, witness))
+        finally:
+            engine.close()
+    return _evaluation(settings, movesets[0], tally, np.concatenate(endings))
+
+
+def _share(number: int, most: int) -> int:
+    """How many to take at a time, so that no time takes more than `most` or much less than another."""
+    return math.ceil(number / math.ceil(number / most))
 
 
 def _game_engine(settings: EvaluationSettings, game: GameOptions) -> Engine:
@@ -102,11 +116,11 @@ def _play_round(
     settings: EvaluationSettings,
     tally: Tally,
     first: int,
+    count: int,
     progress: Progress | None,
     witness: Witness | None,
 ) -> Fights:
-    """Play as many fights as the engine has, or are left, and return their last records."""
-    count = min(len(engine.fights), settings.fights - first)
+    """Play the fights `first`, `first` + 1, ... and return their last records."""
     for _ in range(BROKEN_AT_MOST + 1):
         begin_fights(engine, settings, first, count)
         tally.begin(engine.fights)

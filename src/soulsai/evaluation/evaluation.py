@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from soulsai.evaluation.statistics import wilson
+from soulsai.evaluation.statistics import normal_quantile, wilson
 from soulsgym.errors import MisuseError
+from soulsgym.movesets.population import drawn_count, evaluation_seed
 from soulsgym.state import Outcome
 
 FORMAT = 1
@@ -47,6 +50,16 @@ class EvaluationSettings:
     seed: int
     fights: int
     engine: str = "sim"  # or game
+
+    @property
+    def draw_seeds(self) -> tuple[int, ...]:
+        """Seeds of the drawn files, each with as many fights, file after file; none if all fights are of one file."""
+        return tuple(evaluation_seed(index) for index in range(drawn_count(self.variant) or 0))
+
+    def draw_seed(self, fight: int) -> int | None:
+        """Seed of the drawn file that a fight is played on, by its number from 0; None if it is no drawn file."""
+        seeds = self.draw_seeds
+        return seeds[fight * len(seeds) // self.fights] if seeds else None
 
 
 @dataclass(frozen=True)
@@ -108,6 +121,28 @@ class Quartiles:
     high: float
 
 
+@dataclass(frozen=True)
+class DrawnFile:
+    """How the fights on one drawn file went."""
+
+    seed: int  # that `souls variant draw` makes the same file from
+    fights: int
+    wins: int
+    time_to_kill_s: float | None  # median of the won fights
+    killed_by: str  # the most common cause of death; nothing if nobody died
+    deaths: int  # of that cause
+
+    @property
+    def win_rate(self) -> float:
+        """Share of wins."""
+        return self.wins / self.fights
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the win rate (Wilson's)."""
+        return wilson(self.wins, self.fights)
+
+
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """How each fight went, and what the boss's attacks did. Deaths by a fall are in no breakdown but by attack."""
@@ -166,17 +201,48 @@ class Evaluation:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the win rate (Wilson's)."""
-        return wilson(self.wins, self.fights)
+        """95 % interval of the win rate (Wilson's).
+
+        Of drawn files, the interval for files like these if that is wider: fights on one file are alike, so they say
+        less about other files than their number suggests.
+        """
+        low, high = wilson(self.wins, self.fights)
+        rates = [file.win_rate for file in self.drawn_files]
+        if len(rates) > 1:
+            half = normal_quantile(0.95) * float(np.std(rates, ddof=1)) / len(rates) ** 0.5
+            low, high = min(low, max(0.0, self.win_rate - half)), max(high, min(1.0, self.win_rate + half))
+        return low, high
+
+    @cached_property
+    def drawn_files(self) -> tuple[DrawnFile, ...]:
+        """Drawn file by drawn file; none if all fights are of one file."""
+        seeds = self.settings.draw_seeds
+        return tuple(self._drawn_file(seed, i * self.fights // len(seeds)) for i, seed in enumerate(seeds))
+
+    def _drawn_file(self, seed: int, first: int) -> DrawnFile:
+        number = self.fights // len(self.settings.draw_seeds)
+        own = slice(first, first + number)
+        won, times = self.won[own], self.time_s[own]
+        causes = Counter(filter(None, self.killed_by[own])).most_common(1)
+        killed_by, deaths = causes[0] if causes else ("", 0)
+        return DrawnFile(
+            seed, number, int(won.sum()), float(np.median(times[won])) if won.any() else None, killed_by, deaths
+        )
+
+    @property
+    def worst_file(self) -> DrawnFile | None:
+        """The drawn file with the lowest win rate."""
+        return min(self.drawn_files, key=lambda file: file.win_rate, default=None)
 
     @property
     def headline(self) -> str:
         """The result in a sentence, without its subject."""
         low, high = self.interval
-        number = f"{self.fights:,} fight{'s' if self.fights != 1 else ''}"
-        return f"wins {self.win_rate:.1%} of {number} (95 % interval {100 * low:.1f}-{100 * high:.1f})".replace(
-            "% of", " % of"
-        )
+        number, worst = f"{self.fights:,} fight{'s' if self.fights != 1 else ''}", ""
+        if (file := self.worst_file) is not None:
+            number = f"{number} on {len(self.drawn_files)} drawn files"
+            worst = f"; worst file {100 * file.win_rate:.1f}"
+        return f"wins {100 * self.win_rate:.1f} % of {number} (95 % interval {100 * low:.1f}-{100 * high:.1f}{worst})"
 
     @property
     def phases(self) -> tuple[PhaseCount, ...]:
@@ -222,7 +288,8 @@ class Evaluation:
     def summary(self) -> dict[str, Any]:
         """The figures a user asks for first, as plain values."""
         low, high = self.interval
-        return {
+        drawn = {"drawn_files": [_drawn(file) for file in self.drawn_files]} if self.drawn_files else {}
+        return drawn | {
             "headline": self.headline,
             "fights": self.fights,
             "wins": self.wins,
@@ -275,6 +342,11 @@ class Evaluation:
             raise MisuseError(f"evaluation cannot be read ({error!r}); evaluate again") from error
 
 
+def _drawn(file: DrawnFile) -> dict[str, Any]:
+    low, high = file.interval
+    return dataclasses.asdict(file) | {"win_rate": file.win_rate, "win_rate_low": low, "win_rate_high": high}
+
+
 def _quartiles(values: npt.NDArray[np.float64]) -> Quartiles | None:
     if not len(values):
         return None
@@ -295,6 +367,8 @@ def _read(content: dict[str, Any]) -> Evaluation:
     for name, column in (*columns.items(), ("killed_by", killed_by)):
         if len(column) != settings.fights:
             raise ValueError(f"{name} has {len(column)} entries for {settings.fights} fights")
+    if (files := len(settings.draw_seeds)) and (not settings.fights or settings.fights % files):
+        raise ValueError(f"{settings.fights} fights cannot be of {files} files alike")
     fields = [field.name for field in dataclasses.fields(AttackCount)]
     return Evaluation(
         settings=settings,

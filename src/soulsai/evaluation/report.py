@@ -85,8 +85,9 @@ def _evaluations(evaluations: Sequence[Evaluation]) -> str:
 def _details(evaluation: Evaluation) -> str:
     lost = evaluation.fights - evaluation.wins
     why = tables.why(evaluation.deaths, evaluation.hits)
+    drawn = f"<h3>File by file</h3>{tables.drawn_files(evaluation)}" if evaluation.drawn_files else ""
     return (
-        f"<h3>How fights end</h3>{tables.endings(evaluation)}{tables.lengths(evaluation)}"
+        f"{drawn}<h3>How fights end</h3>{tables.endings(evaluation)}{tables.lengths(evaluation)}"
         f"<h3>Why do I die?</h3><p>{lost:,} of {evaluation.fights:,} fights were lost. Distance, animation and stamina "
         f'are those of the step before the blow.</p><div class="stack">{why}</div>'
         "<h3>Attack by attack</h3><p>A dodge is a blow that passed through the invulnerable player; the dodge rate is "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-from soulsai.evaluation.evaluation import AttackCount, Breakdown, Evaluation, Groups, Quartiles
+from soulsai.evaluation.evaluation import AttackCount, Breakdown, DrawnFile, Evaluation, Groups, Quartiles
+from soulsai.runs.fight_files import short_name
 
 Cell = str | float | int | None
 
@@ -62,7 +63,8 @@ def kind_of(evaluation: Evaluation) -> str:
         "no hit allowed" if settings.no_hit else "",
         "in the game" if settings.engine == "game" else "",
     ]
-    return ", ".join([f"{settings.boss} ({settings.variant})", where, *filter(None, extras)])
+    who = f"{short_name(settings.boss)} ({short_name(settings.variant)})"
+    return ", ".join([who, where, *filter(None, extras)])
 
 
 def overview(evaluations: Sequence[Evaluation]) -> str:
@@ -81,6 +83,24 @@ def _overview_row(evaluation: Evaluation) -> Sequence[Cell]:
         f"{100 * low:.1f}-{100 * high:.1f}",
         percent(evaluation.time_outs / evaluation.fights),
         f"{evaluation.time_to_kill_s.median:.1f} s" if evaluation.time_to_kill_s else None,
+    )
+
+
+def drawn_files(evaluation: Evaluation) -> str:
+    """Drawn file by drawn file, the worst first."""
+    heads = ("drawn from seed", "wins", "95 % interval", "median time to kill", "most common cause of death", "times")
+    return table(heads, (_drawn_row(each) for each in sorted(evaluation.drawn_files, key=lambda file: file.win_rate)))
+
+
+def _drawn_row(file: DrawnFile) -> Sequence[Cell]:
+    low, high = file.interval
+    return (
+        str(file.seed),
+        Bar(file.win_rate),
+        f"{100 * low:.1f}-{100 * high:.1f}",
+        None if file.time_to_kill_s is None else f"{file.time_to_kill_s:.1f} s",
+        label(file.killed_by) or None,
+        file.deaths,
     )
 
 

@@ -75,8 +75,8 @@ def test_a_version_of_the_environment_is_one_of_the_users_files(tmp_path):
 
 @pytest.mark.parametrize("algorithm", ["ppo", "q"])
 def test_a_boss_of_ones_own_is_looked_over_before_it_is_trained(sentinel, algorithm):
-    config = config_of("smoke" if algorithm == "ppo" else "smoke-q", f"fight.boss={sentinel}",
-                       "fight.variants=['hard', 'standard']", "fight.number=4", "ppo.minibatch=16")  # fmt: skip
+    own = (f"fight.boss={sentinel}", "fight.variants=['drawn:2', 'hard', 'standard']", "fight.number=4")
+    config = config_of("smoke" if algorithm == "ppo" else "smoke-q", *own, "ppo.minibatch=16")
     assert "encoder-not-reset" not in [finding.name for finding in findings(config)]
 
 
