@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from soulsai.cli.in_game import SPEED, GameSpeed, Launch, Pid, Stepping, game_options
-from soulsai.cli.measuring import WHO, Latest, bar, warn
+from soulsai.cli.measuring import WHO, Boss, Latest, OneVariant, bar, warn
 
 if TYPE_CHECKING:
+    from soulsai.config.schema import Config
     from soulsai.evaluation.fighter import Fighter
     from soulsgym.envs.boss_env import BossEnv
     from soulsgym.recordings.recording import Recording
@@ -24,6 +25,8 @@ def record(
     out: Annotated[Path, typer.Option(help="New file, .npz.")] = Path("fights.npz"),
     fights: Annotated[int, typer.Option(min=1, help="Fights to record.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first simulated fight; a game has none.")] = 0,
+    boss: Boss = "",
+    variant: OneVariant = "",
     phase: Annotated[int, typer.Option(min=1, help="Phase to fight, where the environment has it.")] = 1,
     latest: Latest = False,
     game_speed: GameSpeed = SPEED,
@@ -39,25 +42,44 @@ def record(
     Example: souls record runs/mine --env SoulsGymIudex-v0 --fights 20 --out gundyr.npz
     """
     from soulsai.errors import RunError
+    from soulsai.evaluation.thoughts import about_boss, write_told
     from soulsai.learning.loading import load_contestant
-    from soulsgym.recordings.recording import write_recording
 
     if out.exists():
         raise RunError(f"recording {out} exists; give another name with --out or delete it")
     if not out.parent.is_dir():
         raise RunError(f"folder {out.parent} of the recording is not there; make it or give another name")
-    fighter = load_contestant(who, latest=latest, warn=warn).fighter()
-    made = _made(env, phase, game_speed, stepping, pid, launch)
+    one = load_contestant(who, latest=latest, warn=warn)
+    names = _boss_and_variant(one.config, env, boss, variant)
+    fighter = one.fighter(names.get("boss", "iudex"))
+    made = _made(env, phase, names, game_speed, stepping, pid, launch)
     try:
         with bar(f"{who} in {env}") as progress:
             recording = recorded(made, fighter, fights, seed, progress)
     finally:
         made.close()
-    write_recording(out, recording)
+    engine = {"engine": "sim" if names else "game"}
+    write_told(out, recording, engine | (about_boss(names["boss"], names["variant"]) if names else {}))
     typer.echo(f"{out}: {fights} fight{'s' if fights > 1 else ''}, {len(recording):,} records, {_ends(recording)}")
 
 
-def _made(env: str, phase: int, speed: float, stepping: str, pid: int | None, launch: str) -> BossEnv:
+def _boss_and_variant(config: Config | None, env: str, boss: str, variant: str) -> dict[str, str]:
+    """The keywords of a simulated environment that say whom to fight; none for the game, which has its own boss."""
+    from soulsai.cli.measuring import FightOptions, fight_settings
+    from soulsgym.envs.registry import SIMULATED
+    from soulsgym.errors import MisuseError
+
+    if env not in SIMULATED:
+        if boss or variant:
+            raise MisuseError(f"{env} has its own boss; leave out --boss and --variant, or record in the simulator")
+        return {}
+    settings = fight_settings([config] if config else [], FightOptions(variant, boss=boss))
+    return {"boss": settings.get("boss", SIMULATED[env]["boss"]), "variant": settings.get("variant", "standard")}
+
+
+def _made(
+    env: str, phase: int, names: dict[str, str], speed: float, stepping: str, pid: int | None, launch: str
+) -> BossEnv:
     import gymnasium
 
     import soulsgym
@@ -69,7 +91,7 @@ def _made(env: str, phase: int, speed: float, stepping: str, pid: int | None, la
     if env not in soulsgym.available_envs:
         raise MisuseError(f"environment {env!r} is not one of ours{suggestion(env, soulsgym.available_envs)}")
     game = game_options(env in IN_THE_GAME, speed, stepping, pid, launch, flag="an environment of the game")
-    keywords: dict[str, Any] = {"phase": phase} if phase != 1 else {}
+    keywords: dict[str, Any] = names | ({"phase": phase} if phase != 1 else {})
     if game:
         keywords |= {"game_speed": game.speed, "stepping": game.stepping, "pid": game.pid, "launch": game.launch}
     if phase != 1 and "Demo" in env:

@@ -12,13 +12,14 @@ import typer
 
 from soulsai.cli.measuring import (
     WHO,
+    Boss,
     FightOptions,
     Full,
     Latest,
     NoHit,
+    OneVariant,
     Phase,
     Randomize,
-    Variant,
     bar,
     fight_settings,
     warn,
@@ -38,7 +39,8 @@ def watch(
     run: Annotated[str, typer.Argument(metavar="RUN", help=f"{WHO[:-1]}; or a recording (.npz, .json).")],
     video: Annotated[Path | None, typer.Option(help="New file (.mp4 or .gif) instead of a window.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the fight: the first one of `souls eval` with this seed.")] = 0,
-    variant: Variant = "",
+    boss: Boss = "",
+    variant: OneVariant = "",
     randomize: Randomize = 0.0,
     phase: Phase = None,
     full: Full = False,
@@ -66,11 +68,13 @@ def watch(
             typer.echo(_replayed(run, fight, video, pixels))
         return
     from soulsai.learning.loading import load_contestant
+    from soulsgym.movesets import load_moveset
 
     one = load_contestant(run, latest=latest, warn=warn)
-    fighter = one.fighter()
-    options = FightOptions(variant, randomize, phase, full, no_hit)
+    options = FightOptions(variant, randomize, phase, full, no_hit, boss)
     settings = fight_settings([one.config] if one.config else [], options)
+    load_moveset(settings.get("boss", "iudex"), settings.get("variant", "standard"))  # one file, not twenty drawn ones
+    fighter = one.fighter(settings.get("boss", "iudex"))
     if html is not None or terminal:
         typer.echo(_told_again(_played(one, fighter, seed, settings), one.name, html))
         return
@@ -86,22 +90,22 @@ def watch(
 
 def _replayed(file: str, number: int, video: Path | None, size: tuple[int, int]) -> str:
     """Show a recorded fight; how it ended."""
+    from soulsai.evaluation.thoughts import moveset_of, read_told
     from soulsai.evaluation.video import write_video
     from soulsgym.controls import ACTION_CONTROLS
     from soulsgym.envs.render import FightRenderer
     from soulsgym.errors import MisuseError
-    from soulsgym.movesets import load_moveset
-    from soulsgym.recordings.recording import read_recording
 
-    recording = read_recording(file)
+    told = read_told(Path(file))
+    recording, moveset = told.recording, moveset_of(told.about)
     bounds = recording.bounds()
     if number > len(bounds):
         raise MisuseError(f"--fight {number} is not in {file}, which holds {len(bounds)}; give 1 to {len(bounds)}")
     if video is not None:
         with bar(f"writing {video}"):
-            return write_video(video, recording, number - 1, size=size).sentence
+            return write_video(video, recording, number - 1, moveset, size=size).sentence
     low, high = bounds[number - 1]
-    renderer = FightRenderer(load_moveset("iudex"), size)
+    renderer = FightRenderer(moveset, size)
     _open_window(renderer, recording.fights[low])
     for record, action in zip(recording.fights[low + 1 : high], recording.actions[low + 1 : high], strict=True):
         renderer.show(record, ACTION_CONTROLS[action])
@@ -146,14 +150,14 @@ def _played(one: Contestant, fighter: Fighter, seed: int, settings: dict[str, An
     from soulsai.acting.policy import NetworkPolicy
     from soulsai.evaluation.evaluate import evaluate
     from soulsai.evaluation.thinking import think
-    from soulsai.evaluation.thoughts import Told
+    from soulsai.evaluation.thoughts import Told, about_boss
     from soulsai.evaluation.witness import Witness
 
     witness = Witness(1)
     evaluate(fighter, 1, seed=seed, witness=witness, **settings)
     seen = witness.fight(0)
-    boss, variant = settings.get("boss", "iudex"), settings.get("variant", "standard")
-    about: dict[str, Any] = {"run": one.name, "seed": seed, "engine": "sim", "boss": boss, "variant": variant}
+    about: dict[str, Any] = {"run": one.name, "seed": seed, "engine": "sim"}
+    about |= about_boss(settings.get("boss", "iudex"), settings.get("variant", "standard"))
     if one.run is not None:
         about["step"] = one.run.status().step
     if one.config is None or not isinstance(one.policy, NetworkPolicy):
@@ -172,7 +176,7 @@ def _told_again(told: Told, name: str, page: Path | None) -> str:
         write_atomically(page, shared_page(scene_from(told, name)), durably=False)
         return f"{page}: {ending}"
     from soulsai.cli.fight_screen import show_fight
-    from soulsai.dashboard.scenes import moveset_of
+    from soulsai.evaluation.thoughts import moveset_of
 
     show_fight(told.recording, moveset_of(told.about))
     return ending

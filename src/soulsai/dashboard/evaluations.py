@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from soulsai.dashboard.library import Dossier, is_inside
 from soulsai.errors import RunError
+from soulsai.runs.fight_files import short_name
 from soulsai.telemetry.stamps import utc_stamp
 from soulsgym.errors import SoulsError
 
@@ -110,9 +111,15 @@ def _line(name: str, evaluation: Evaluation) -> dict[str, Any]:
         "low": low,
         "high": high,
         "fights": evaluation.fights,
-        "settings": dataclasses.asdict(evaluation.settings),
+        "settings": _settings(evaluation),
         "live": name == LIVE,
     }
+
+
+def _settings(evaluation: Evaluation) -> dict[str, Any]:
+    """As the page shows them: a file by its name."""
+    settings = evaluation.settings
+    return dataclasses.asdict(settings) | {"boss": short_name(settings.boss), "variant": short_name(settings.variant)}
 
 
 def _detail(evaluation: Evaluation) -> dict[str, Any]:
@@ -122,7 +129,7 @@ def _detail(evaluation: Evaluation) -> dict[str, Any]:
     low, high = evaluation.interval
     return {
         "headline": evaluation.headline,
-        "settings": dataclasses.asdict(evaluation.settings),
+        "settings": _settings(evaluation),
         "fights": evaluation.fights,
         "wins": evaluation.wins,
         "win_rate": evaluation.win_rate,

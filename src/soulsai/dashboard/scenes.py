@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import functools
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from soulsai.dashboard.ground import ground_of
 from soulsai.dashboard.sharing import page_of
 from soulsai.evaluation.evaluation import FALL
-from soulsai.evaluation.thoughts import PROBABILITY, Thoughts, Told, read_told
+from soulsai.evaluation.thoughts import PROBABILITY, Thoughts, Told, moveset_of, read_told
 from soulsai.evaluation.video import OUTCOMES
 from soulsgym.controls import ACTION_CONTROLS, ACTION_NAMES, DIRECTIONS
 from soulsgym.envs.render.blows import draw_boss_blows, draw_player_blow
@@ -25,7 +24,7 @@ from soulsgym.envs.render.sketch import Sketch
 from soulsgym.envs.render.story import Story
 from soulsgym.envs.render.words import plain_name
 from soulsgym.errors import MisuseError, RecordingError
-from soulsgym.movesets import STANDARD, Moveset, load_moveset
+from soulsgym.movesets import Moveset
 from soulsgym.state import NUM_ACTIONS, Fights, Outcome, action_mask_of, copied
 
 FORMAT = 1
@@ -36,7 +35,6 @@ HERE = Stand(0.0, 0.0, 0.0)
 OPEN_KINDS = ("open", "parried", "executed")
 INVULNERABLE, ROLLING, PARRYING, FALLING, OPENED, LOCKED = (1 << i for i in range(6))
 PROBABILITY_DIGITS, VALUE_DIGITS = 4, 3
-BOSS = "iudex"
 
 Scene = dict[str, Any]
 
@@ -98,14 +96,6 @@ def _killer(fight: np.void, moveset: Moveset) -> str:
 
 def _share(value: float, most: float) -> float:
     return round(min(max(float(value) / max(float(most), 1.0), 0.0), 1.0), 3)
-
-
-def moveset_of(about: Mapping[str, Any]) -> Moveset:
-    """The moveset that a recording tells of; that of the boss which everybody begins with if it tells of none."""
-    try:
-        return load_moveset(str(about.get("boss") or BOSS), str(about.get("variant") or STANDARD))
-    except MisuseError:
-        return load_moveset(BOSS)
 
 
 # ---------------------------------------------------------------- the scene

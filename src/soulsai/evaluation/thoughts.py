@@ -17,7 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soulsai.runs.fight_files import file_name, own_files, unpack_names
 from soulsai.runs.files import write_atomically
+from soulsgym.errors import SoulsError
+from soulsgym.movesets import STANDARD, Moveset, load_moveset
+from soulsgym.movesets.draw import drawn_moveset
 from soulsgym.recordings.recording import Recording, read_recording, recording_arrays
 from soulsgym.state import NUM_ACTIONS
 
@@ -31,6 +35,8 @@ MOST_LAYERS = 64
 ZERO = 128
 """What stands for 0 among the 256 shades of an activation."""
 FINEST = 127
+BOSS = "iudex"
+"""Of recordings that tell of none."""
 
 Array = npt.NDArray[Any]
 
@@ -124,6 +130,34 @@ def read_told(file: Path) -> Told:
     except Exception as error:  # flipped bits make NumPy and zipfile raise nearly anything, even errors of syntax
         return Told(recording, reason=f"what {file.name} tells about its fights is damaged ({error})")
     return Told(recording, about, thoughts, reason)
+
+
+def about_boss(boss: str, variant: str, draw_seed: int | None = None) -> dict[str, Any]:
+    """What a recording tells of the boss: names, and the texts of the user's files, so that it needs no other file.
+
+    `draw_seed` is that of the drawn file of the fight, if it was one.
+    """
+    if draw_seed is not None:
+        about = {"boss": file_name(boss), "variant": f"drawn from seed {draw_seed}", "draw_seed": draw_seed}
+        files = own_files(boss, [STANDARD])
+    else:
+        about = {"boss": file_name(boss), "variant": file_name(variant)}
+        files = own_files(boss, [variant])
+    return about | ({"files": files} if files else {})
+
+
+def moveset_of(about: Mapping[str, Any]) -> Moveset:
+    """The moveset that a recording tells of; that of the boss which everybody begins with if it tells of none."""
+    boss, seed, files = str(about.get("boss") or BOSS), about.get("draw_seed"), about.get("files", {})
+    variant = STANDARD if seed is not None else str(about.get("variant") or STANDARD)
+    is_told = isinstance(files, dict) and all(isinstance(text, str) for text in files.values())
+    if not is_told or not isinstance(seed, (int, type(None))):
+        return load_moveset(BOSS)  # somebody's file may tell anything
+    try:
+        boss, (variant,) = unpack_names(boss, [variant], files, "recording")
+        return load_moveset(boss, variant) if seed is None else drawn_moveset(boss, seed)
+    except SoulsError:
+        return load_moveset(BOSS)
 
 
 def fight_of(told: Told, number: int) -> Told:

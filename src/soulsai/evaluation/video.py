@@ -101,12 +101,17 @@ def record_video(
 
 
 def write_video(
-    path: Path, recording: Recording, number: int, *, size: tuple[int, int] = (960, 720), fps: float = STEPS_PER_S
+    path: Path,
+    recording: Recording,
+    number: int,
+    moveset: Moveset,
+    *,
+    size: tuple[int, int] = (960, 720),
+    fps: float = STEPS_PER_S,
 ) -> VideoSummary:
     """Write fight `number` of a recording, of the simulator or of the game, to an .mp4 or .gif."""
     _refuse_impossible(path, size, fps)
     low, high = recording.bounds()[number]
-    moveset = load_moveset("iudex")
     renderer = FightRenderer(moveset, size, fps=fps)
     pictures = 0
     with _writer(path, size, fps) as write:

@@ -17,6 +17,7 @@ from soulsai.acting.transitions import TransitionActor
 from soulsai.acting.world import World
 from soulsai.checkpoints.store import Checkpoint
 from soulsai.config.schema import Config
+from soulsai.errors import RunError
 from soulsai.learning.students import Counters, Parts, PPOStudent, QStudent
 from soulsai.replay import NStepAccumulator
 from soulsai.telemetry.clock import LoopClock
@@ -197,7 +198,12 @@ class QLoop(Alone, QStudent):
 def restore_world(loop: PPOLoop | QLoop, state: Mapping[str, npt.NDArray[Any]]) -> None:
     """Put the world back where it was, or begin new episodes where that cannot be done."""
     if state:
-        loop.world.restore(state)
+        try:
+            loop.world.restore(state)
+        except KeyError as error:
+            raise RunError(
+                "the checkpoint holds fights of another version of soulsgym; go on with that one, or start a new run"
+            ) from error
     else:
         loop.world.reset(loop.config.run.seed + loop.counters.steps)
         loop.episodes.forget_running()

@@ -10,7 +10,7 @@ from typing import Any
 from soulsai.acting.policy import NetworkPolicy, Policy
 from soulsai.config.schema import Config
 from soulsai.evaluation.thinking import think
-from soulsai.evaluation.thoughts import write_told
+from soulsai.evaluation.thoughts import about_boss, write_told
 from soulsai.evaluation.witness import SeenFight, Witness
 from soulsai.runs.files import cannot_write
 
@@ -61,13 +61,8 @@ def _about(run: str, config: Config, witness: Witness, fight: SeenFight, step: i
         "encoder": config.encoder.name,
     }
     if settings is not None:
-        about |= {
-            "engine": settings.engine,
-            "seed": settings.seed,
-            "boss": settings.boss,
-            "variant": settings.variant,
-            "full": settings.full,
-        }
+        about |= {"engine": settings.engine, "seed": settings.seed, "full": settings.full}
+        about |= about_boss(settings.boss, settings.variant, settings.draw_seed(fight.number))
     return about
 
 

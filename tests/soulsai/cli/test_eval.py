@@ -1,6 +1,7 @@
 """`souls eval`: runs, two runs, exported files, scripted players and Gymnasium environments."""
 
 import json
+import shutil
 import sys
 
 import pytest
@@ -9,8 +10,11 @@ from typer.testing import CliRunner
 from soulsai.cli import main as cli
 from soulsai.errors import RunError
 from soulsai.evaluation import Evaluation
-from soulsai.evaluation.thoughts import read_told
+from soulsai.evaluation.thoughts import moveset_of, read_told
+from soulsai.runs.fight_files import config_of, files_of
+from soulsai.runs.files import write_files
 from soulsgym.errors import MisuseError, SoulsError
+from soulsgym.movesets.population import evaluation_seed
 
 
 def souls(*arguments):
@@ -122,6 +126,85 @@ def test_exported_file(run, tmp_path):
     shown("export", run.folder, file)
     original, exported = (shown("eval", who, "--fights", 4, "--json") for who in (run.folder, file))
     assert exported == original
+
+
+def test_drawn_files(run):
+    content = json.loads(shown("eval", run.folder, "--variant", "drawn:3", "--fights", 2, "--record", 5, "--json"))
+    assert content["settings"]["fights"] == 6
+    assert [file["fights"] for file in content["summary"]["drawn_files"]] == [2, 2, 2]
+    assert names_of(run)[-1] == "eval-drawn_3"
+    assert "File by file" in run.report_file.read_text()
+    told = [read_told(file) for file in sorted(run.recordings.glob("*-000?.npz"))]
+    assert [one.about["draw_seed"] for one in told] == [evaluation_seed(i // 2) for i in range(5)]
+    text = shown("eval", run.folder, "--variant", "drawn:3", "--fights", 2)
+    assert "of 6 fights on 3 drawn files (95 % interval" in text
+    assert "; worst file" in text
+    assert str(evaluation_seed(2)) in text
+    assert max(map(len, text.splitlines()[2:-1])) <= 80
+
+
+def test_fewer_fights_on_each_of_many_files(monkeypatch):
+    asked = []
+    monkeypatch.setattr("soulsai.evaluation.evaluate", lambda *given, **_: asked.append(given[1]) or 1 / 0)
+    for variant in ("hard", "drawn:20"):
+        souls("eval", "player:idle", "--variant", variant)
+    assert asked == [1000, 50]
+
+
+@pytest.mark.parametrize("variant", ["drawn:0", "drawn:x", "drawn:100000", "hrad", "nowhere.toml"])
+def test_variants_that_cannot_be(run, variant):
+    before = len(run.evaluations())
+    error = souls("eval", run.folder, "--variant", variant, "--fights", 1).exception
+    assert isinstance(error, SoulsError)
+    assert variant in str(error)
+    assert len(run.evaluations()) == before
+
+
+def test_an_overlay_file(run, tmp_path):
+    file = tmp_path / "my boss.toml"
+    file.write_text('[body]\nhp = 1\nsource = "guess"\n')
+    text = shown("eval", run.folder, "--variant", file, "--fights", 2, "--record", 1)
+    assert "iudex my boss.toml, full fights" in text
+    assert names_of(run)[-1] == "eval-my_boss.toml"
+    told = read_told(run.recordings / f"{run.evaluations()[-1][0]}-0001.npz")
+    assert told.about["variant"] == "my boss.toml"
+    file.unlink()
+    assert moveset_of(told.about).boss.hp == 1.0
+
+
+def test_a_scripted_player_fights_a_boss_of_ones_own(sentinel, run):
+    text = shown("eval", "player:duellist", "--boss", sentinel, "--variant", "hard", "--fights", 2)
+    assert "sentinel.toml hard, full fights" in text
+    assert "thrust" in text
+    hard = sentinel.with_name("sentinel.hard.toml")
+    assert "sentinel.hard.toml" in shown("eval", "player:idle", "--boss", sentinel, "--variant", hard, "--fights", 1)
+    with pytest.raises(MisuseError, match="a run plays the boss it was trained on"):
+        raise souls("eval", run.folder, "--boss", sentinel).exception
+    shown("eval", "player:idle", "--boss", sentinel, "--fights", 1)  # who knows no boss
+
+
+OWN = ("fight.step_limit=40", "fight.variants=['hard']")
+
+
+def test_runs_of_one_boss_are_compared_whoever_copied_it(sentinel, make_run):
+    one, other = (make_run("smoke", f"fight.boss={sentinel}", *OWN, name=name) for name in "ab")
+    for run in (one, other):
+        write_files(files_of(config_of(run)), run.data)
+    assert "McNemar" in shown("compare", one.folder, other.folder, "--fights", 2)
+    copy = other.data / "boss" / "sentinel.hard.toml"
+    copy.write_text(copy.read_text().replace("hp = 800", "hp = 801"))
+    with pytest.raises(MisuseError, match="trained for different fights"):
+        raise souls("compare", one.folder, other.folder, "--fights", 2).exception
+
+
+def test_an_exported_policy_holds_its_boss(sentinel, make_run, tmp_path):
+    run, file = make_run("smoke", f"fight.boss={sentinel}", *OWN), tmp_path / "policy.pt"
+    shown("export", run.folder, file)
+    before = shown("eval", run.folder, "--fights", 3, "--json")
+    assert str(tmp_path).encode() not in file.read_bytes()
+    shutil.rmtree(sentinel.parent)
+    after = json.loads(shown("eval", file, "--fights", 3, "--json"))
+    assert after["per_fight"] == json.loads(before)["per_fight"]
 
 
 def test_latest_policy(run, monkeypatch):

@@ -1,6 +1,7 @@
 """`souls join`: what it refuses and in which words, and how it counts."""
 
 import os
+import shutil
 import signal
 import socket
 import threading
@@ -16,12 +17,14 @@ from soulsai.cli.playing import Board, WatchedLink
 from soulsai.config import config_to_toml, load_preset, with_settings
 from soulsai.errors import ConfigError, TransportError
 from soulsai.learning.wiring import environment_version
+from soulsai.runs.fight_files import files_of, with_short_names
 from soulsai.transport.links import Parcel, Progress
 from soulsai.transport.redis.books import Sent
 from soulsai.transport.redis.connection import Refused
 from soulsai.transport.versions import version_of
 from soulsai.transport.welcome import Welcome, pack_welcome
-from soulsgym.errors import GameNotFound, MisuseError
+from soulsgym.errors import GameNotFound, MisuseError, SoulsError
+from soulsgym.movesets import load_moveset
 
 PACKAGE = version("soulsgym")
 CONFIG = load_preset("cartpole-dqn")
@@ -172,6 +175,45 @@ def test_a_config_that_cannot_be_is_a_sentence(welcome):
     error = join(URL).exception
     assert isinstance(error, ConfigError)
     assert "the learner's config" in str(error)
+
+
+def own_boss(sentinel):
+    """What a learner says whose boss is a file of its own."""
+    settings = [f"fight.boss={sentinel}", "fight.variants=['hard', 'standard']", "fight.number=2", "ppo.minibatch=16"]
+    config = with_settings(load_preset("smoke"), settings)
+    return {"config_toml": config_to_toml(with_short_names(config)), "environment": environment_version(config),
+            "files": files_of(config)}  # fmt: skip
+
+
+def test_a_boss_of_the_learners_comes_with_the_welcome(welcome, sentinel, monkeypatch):
+    welcome(**own_boss(sentinel))
+    shutil.rmtree(sentinel.parent)
+    fights = []
+    monkeypatch.setattr(verb, "_play", lambda address, said, config, *_: fights.append(config.fight) or [])
+    result = join(URL)
+    assert result.exit_code == 0, result.exception
+    assert load_moveset(fights[0].boss, "hard").boss.hp == 800.0
+
+
+def test_a_boss_that_did_not_come_is_a_sentence(welcome, sentinel):
+    welcome(**own_boss(sentinel) | {"files": {}})
+    assert "the file sentinel.toml that it names did not come with it" in str(join(URL).exception)
+
+
+def test_a_bad_boss_of_the_learners_is_a_sentence(welcome, sentinel):
+    told = own_boss(sentinel)
+    told["files"]["boss/sentinel.toml"] = told["files"]["boss/sentinel.toml"].replace("hp = 600", "hp = -600")
+    welcome(**told)
+    result = join(URL)
+    assert isinstance(result.exception, SoulsError)
+    assert "body.hp = -600" in str(result.exception)
+
+
+def test_another_boss_than_the_learners_is_refused(welcome, sentinel):
+    told = own_boss(sentinel)
+    told["files"]["boss/sentinel.toml"] = told["files"]["boss/sentinel.toml"].replace("hp = 600", "hp = 601")
+    welcome(**told)
+    assert "the files of the fight data differ" in str(join(URL).exception)
 
 
 @pytest.mark.parametrize("words", [[], ["stopped by the operator"] * 2])

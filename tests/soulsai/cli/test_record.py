@@ -1,5 +1,7 @@
 """`souls record`: fights to a file, the same for every environment; and `souls watch` on such a file."""
 
+import shutil
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -98,3 +100,36 @@ def test_a_recording_in_a_window(tmp_path, monkeypatch):
     result = souls("watch", file)
     assert result.exit_code == 0, result.exception
     assert result.stdout.startswith("time-out after 0.2 s, player 100 %")
+
+
+def test_a_boss_of_ones_own_is_recorded_and_watched(sentinel, make_run, tmp_path):
+    run = make_run("smoke", f"fight.boss={sentinel}", "fight.variants=['hard']")
+    for who, boss in ((run.folder, []), ("player:duellist", ["--boss", sentinel, "--variant", "hard"])):
+        file = tmp_path / f"{'own' if boss else 'run'}.npz"
+        result = souls("record", who, *boss, "--out", file)
+        assert result.exit_code == 0, result.exception
+        assert read_recording(file).fights["boss_max_hp"][0] == 800.0
+    shutil.rmtree(sentinel.parent)
+    page = tmp_path / "fight.html"
+    assert souls("watch", file, "--html", page).exit_code == 0
+    assert "Sentinel" in page.read_text()
+    assert str(tmp_path) not in page.read_text()
+    assert souls("watch", file, "--terminal").exit_code == 0
+    result = souls("watch", file, "--video", tmp_path / "fight.mp4", "--size", "480x360")
+    assert result.exit_code == 0, result.exception
+
+
+def test_the_game_has_its_own_boss(sentinel):
+    result = souls("record", "--env", "SoulsGymIudex-v0", "--boss", sentinel)
+    assert "SoulsGymIudex-v0 has its own boss; leave out --boss and --variant" in str(result.exception)
+
+
+@pytest.mark.parametrize("way", [["--terminal"], ["--html", "f.html"], ["--video", "f.mp4"], []])
+def test_one_fight_is_of_one_file(way, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command in (["watch", "player:idle", *way], ["record", "player:idle"]):
+        error = souls(*command, "--variant", "drawn:20").exception
+        assert isinstance(error, MisuseError)
+        assert "drawn:20" in str(error)
+        assert "souls variant draw" in str(error)
+    assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,6 @@
 """`souls train` as a user runs it."""
 
+import json
 import os
 import re
 import shutil
@@ -11,13 +12,16 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from soulsai.checkpoints.store import CheckpointStore
+from soulsai.checkpoints.store import Checkpoint, CheckpointStore
 from soulsai.cli.main import app
 from soulsai.cli.session import stopping
 from soulsai.config import config_from_toml
+from soulsai.dashboard.scenes import scene_of
 from soulsai.errors import ConfigError, RunError
 from soulsai.evaluation.evaluation import Evaluation
+from soulsai.learning.loading import load_policy
 from soulsai.runs.run import Run
+from soulsgym.errors import SoulsError
 
 LIMIT_S = 240.0
 TINY = ["run.steps=600", "run.evaluate_every_steps=0", "run.final_fights=2", "fight.number=4", "ppo.minibatch=32",
@@ -140,6 +144,73 @@ def test_mistakes_leave_no_folder(tmp_path, arguments, message):
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("fight.boss=vordt", "boss 'vordt' is not known; known are iudex"),
+        ("fight.boss=nowhere/my.toml", "my.toml: file = 'my.toml': cannot be read: No such file"),
+        ('fight.variants=["hrad"]', 'unknown variant "hrad"; did you mean "hard"?'),
+        (
+            'fight.variants=["standard", "."]',
+            'unknown variant "."; there are standard, hard, paths of files and drawn:N',
+        ),
+        ('fight.variants=["./"]', "Is a directory"),
+        ('fight.variants=["bad.toml"]', "body.hpp = 3: is not a known key"),
+        ("fight.phase=3", "phase 3"),
+        ("reward.weights.dogde=1", "dogde"),
+        ("run.device=cuda", "torch sees no CUDA device"),
+    ],
+)
+def test_a_run_that_is_refused_is_no_run_to_resume(tmp_path, monkeypatch, setting, message):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    (tmp_path / "bad.toml").write_text("[body]\nhpp = 3\n")
+    result = train("smoke", "--accept-all", *sets(*TINY, setting))
+    assert isinstance(result.exception, SoulsError), result.output
+    assert message in str(result.exception)
+    assert "\n" not in str(result.exception)
+    assert list(tmp_path.glob("runs/*")) == []
+    assert "no run to resume" in str(train("--resume").exception)
+
+
+def test_an_own_boss_goes_on_when_its_files_are_gone(tmp_path, sentinel, monkeypatch):
+    monkeypatch.chdir(sentinel.parent)
+    tough = sentinel.parent / "tough.toml"
+    tough.write_text('[body]\npoise = 200\nsource = "guess"\n')
+    folder = tmp_path / "mine"
+    own = ["fight.boss=sentinel.toml", 'fight.variants=["tough.toml", "hard"]', "run.evaluate_every_steps=300",
+           "run.evaluation_fights=2", "fight.step_limit=60"]  # fmt: skip
+    result = train("smoke", "--accept-all", "--run", str(folder), *sets(*TINY, *own))
+    assert result.exit_code == 0, result.exception
+    fight = config_from_toml(Run.open(folder).config_toml, "").fight
+    assert (fight.boss, fight.variants) == (str(sentinel), (str(tough), "hard"))
+    tough.write_text("not TOML")
+    sentinel.unlink()
+    result = train("--resume", "--run", str(folder), "--set", "run.steps=900")
+    assert result.exit_code == 0, result.exception
+    for file in (sentinel, tough):
+        assert f"{file} is gone or has changed since the run began; the run keeps to its copy in {folder / 'data'}" in (
+            result.output.replace("\n", "")
+        )
+    recordings = sorted((folder / "recordings").iterdir())
+    scene = scene_of(recordings[0], 1)
+    assert scene["boss"] == "Sentinel"
+    assert str(tmp_path) not in json.dumps(scene)
+    assert load_policy(Run.open(folder))[0].fight.boss == str(folder / "data" / "boss" / "sentinel.toml")
+
+
+def test_a_checkpoint_of_another_version_is_a_sentence(finished, monkeypatch):
+    original = Checkpoint.arrays
+
+    def arrays(saved, part):
+        found = original(saved, part)
+        return {f"0.{key}": value for key, value in found.items()} if part == "world" else found
+
+    monkeypatch.setattr(Checkpoint, "arrays", arrays)
+    result = train("--resume", "--run", str(finished), "--set", "run.steps=900")
+    assert str(result.exception).startswith("the checkpoint holds fights of another version of soulsgym; go on with")
 
 
 def test_the_first_interrupt_asks_and_the_second_ends():

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from soulsai.dashboard.ground import ground_of, png
 from soulsai.dashboard.scenes import fight_name, fights_in, scene_from, scene_of, shared_page
 from soulsai.dashboard.sharing import PARTS, VIEWER
 from soulsai.evaluation import ScriptedFighter, evaluate
-from soulsai.evaluation.thoughts import Told, read_told, write_told
+from soulsai.evaluation.thoughts import Told, about_boss, moveset_of, read_told, write_told
 from soulsai.evaluation.witness import Witness
 from soulsai.learning.judging import evaluate_policy
 from soulsai.learning.showing import keep_fight
@@ -273,3 +274,34 @@ def test_every_module_of_the_player_is_shared():
 def test_needs_neither_torch_nor_pygame():
     code = "import sys; sys.modules['torch'] = sys.modules['pygame'] = None\nimport soulsai.dashboard.scenes\n"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_recording_of_a_boss_of_ones_own_needs_no_other_file(sentinel, tmp_path):
+    file = tmp_path / "fight.npz"
+    witness = Witness(1)
+    evaluate(ScriptedFighter("idle"), 1, boss=str(sentinel), variant="hard", witness=witness)
+    write_told(file, witness.fight(0).recording, about_boss(str(sentinel), "hard"))
+    shutil.rmtree(sentinel.parent)
+    (entry,) = fights_in(file)
+    assert entry["killed_by"] in ("cut", "thrust")
+    scene = scene_of(file, 1)
+    assert scene["boss"] == "Sentinel"
+    assert "files" not in scene["about"]
+    assert (scene["about"]["boss"], scene["about"]["variant"]) == ("sentinel.toml", "hard")
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"boss": "/etc/passwd"},
+        {"boss": "my.toml", "files": {"boss/my.toml": "not a boss"}},
+        {"boss": "my.toml", "files": {"boss/../../my.toml": ""}},
+        {"boss": "my.toml", "files": ["boss/my.toml"]},
+        {"boss": "my.toml", "files": {"boss/my.toml": 3}},
+        {"draw_seed": "seven"},
+        {"draw_seed": -1},
+        {"variant": "drawn:3"},
+    ],
+)
+def test_what_a_recording_tells_of_its_boss_is_not_trusted(about):
+    assert moveset_of(about) == load_moveset("iudex")

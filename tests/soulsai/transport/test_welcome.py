@@ -8,7 +8,7 @@ import pytest
 
 from soulsai.errors import TransportError
 from soulsai.transport.frames import Kind, encode
-from soulsai.transport.welcome import Welcome, pack_welcome, refuse_mismatch, unpack_welcome
+from soulsai.transport.welcome import LARGEST_TEXT, Welcome, pack_welcome, refuse_mismatch, unpack_welcome
 
 WELCOME = Welcome("run-1", 'algorithm = "q"\n# ä\n', "0.3.0", "sha256:12ab")
 
@@ -33,6 +33,27 @@ def refusal(package, environment="e", theirs="0.3.0"):
 def test_what_the_learner_says_arrives(config):
     welcome = replace(WELCOME, config_toml=config)
     assert unpack_welcome(pack_welcome(welcome)) == welcome
+
+
+def test_files_of_a_boss_arrive():
+    welcome = replace(WELCOME, files={"boss/my.toml": "hp = 3\n# ä\n", "variant-1/b.toml": ""})
+    assert unpack_welcome(pack_welcome(welcome)) == welcome
+
+
+def test_files_that_no_worker_would_take_are_refused_at_once():
+    with pytest.raises(TransportError, match=r"take 1,024 kB and workers accept 1,024 kB; make them smaller"):
+        pack_welcome(replace(WELCOME, files={"boss/my.toml": "#" * LARGEST_TEXT}))
+
+
+def files_frame(data):
+    arrays = {name: np.frombuffer(text, np.uint8) for name, text in (("config", b"a = 1"), ("files", data))}
+    return a_frame(arrays=arrays)
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"3", b'{"a": 3}', b'{"a": ["b"]}', b"\xff", b"[" * 100_000, b"{"])
+def test_files_that_are_no_texts_are_refused(data):
+    with pytest.raises(TransportError, match="cannot be read"):
+        unpack_welcome(files_frame(data))
 
 
 def test_another_protocol_names_the_side_to_update():
