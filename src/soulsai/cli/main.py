@@ -31,6 +31,7 @@ from soulsai.cli.runs import runs
 from soulsai.cli.serve import serve
 from soulsai.cli.sweep import sweep
 from soulsai.cli.train import train
+from soulsai.cli.variant import variant
 from soulsai.cli.watch import watch
 
 app = typer.Typer(name="souls", no_args_is_help=True, pretty_exceptions_enable=False)
@@ -75,6 +76,7 @@ app.command()(save)
 app.command()(pause)
 app.command()(resume)
 app.command()(stop)
+app.add_typer(variant, name="variant")
 app.add_typer(config, name="config")
 app.command()(fidelity)
 app.command()(data)

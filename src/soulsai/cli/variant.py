@@ -1,0 +1,66 @@
+"""`souls variant`: files that change the numbers of a boss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+variant = typer.Typer(no_args_is_help=True, help="Files that change the numbers of a boss.")
+
+
+@variant.callback()
+def variants() -> None:
+    """Files that change the numbers of a boss."""
+
+
+@variant.command()
+def draw(
+    boss: Annotated[str, typer.Argument(metavar="BOSS", help="Boss to change: a name, or a boss file (.toml).")],
+    out: Annotated[Path, typer.Option(help="New file, .toml.")],
+    seed: Annotated[int, typer.Option(help="The same seed draws the same file.")] = 0,
+    strength: Annotated[
+        float, typer.Option(help="How far from the boss's own numbers; 1 is as far as these are unsure.")
+    ] = 1.0,
+) -> None:
+    """Draw a boss that nobody wrote: each number is moved within what its source leaves open.
+
+    Example: souls variant draw iudex --seed 7 --out my.toml
+    """
+    from soulsgym.movesets import load_moveset
+    from soulsgym.movesets.draw import write_overlay
+
+    write_overlay(out, boss, seed, strength)
+    drawn = load_moveset(boss, str(out.absolute()))
+    typer.echo(f"{out}: {_moved(drawn.files[0], drawn.files[-1])}")
+    typer.echo(f"measure an agent on it: souls eval RUN --variant {out}")
+
+
+def _moved(boss: Path, drawn: Path) -> str:
+    """How many numbers of the boss's file are others in the drawn one, by kind."""
+    from collections import Counter
+
+    from soulsgym.movesets.draw import KIND_OF
+    from soulsgym.movesets.overlay import overlay
+    from soulsgym.movesets.reader import read_toml
+
+    content = read_toml(boss)
+    before, after = (dict(_numbers(each)) for each in (content, overlay(content, read_toml(drawn))))
+    keys = [path[-1] for path, number in after.items() if number != before.get(path)]
+    kinds = Counter(KIND_OF.get(key, "time" if key.endswith("_s") else "other") for key in keys)
+    parts = [f"{kind} {count}" for kind, count in kinds.most_common()]
+    return f"moved {len(keys)} of {len(before)} numbers" + (f": {', '.join(parts)}" if parts else "")
+
+
+def _numbers(value: Any, path: tuple[str, ...] = (), place: tuple[int, ...] = ()) -> Iterator[tuple[Any, float]]:
+    """Every number of a file, with the keys that lead to it and its place in lists; the last one is the nearest key."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _numbers(inner, (*path, key), place)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _numbers(inner, path, (*place, index))
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield (place, *path), value
