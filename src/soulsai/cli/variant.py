@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from soulsai.cli.measuring import AsJson
 
 variant = typer.Typer(no_args_is_help=True, help="Files that change the numbers of a boss.")
 
@@ -24,6 +29,7 @@ def draw(
     strength: Annotated[
         float, typer.Option(help="How far from the boss's own numbers; 1 is as far as these are unsure.")
     ] = 1.0,
+    as_json: AsJson = False,
 ) -> None:
     """Draw a boss that nobody wrote: each number is moved within what its source leaves open.
 
@@ -34,28 +40,33 @@ def draw(
 
     write_overlay(out, boss, seed, strength)
     drawn = load_moveset(boss, str(out.absolute()))
-    typer.echo(f"{out}: {_moved(drawn.files[0], drawn.files[-1])}")
-    typer.echo(f"measure an agent on it: souls eval RUN --variant {out}")
+    kinds, total = _moved(drawn.files[0], drawn.files[-1])
+    moved = sum(kinds.values())
+    if as_json:
+        about = {"file": str(out), "boss": boss, "seed": seed, "strength": strength}
+        typer.echo(json.dumps(about | {"numbers": total, "moved": moved, "kinds": kinds}))
+        return
+    by_kind = ": " + ", ".join(f"{kind} {count}" for kind, count in kinds.items()) if kinds else ""
+    typer.echo(f"{out}: moved {moved} of {total} numbers{by_kind}")
+    typer.echo(f"measure an agent on it: souls eval RUN --variant {shlex.quote(str(out))}")
 
 
-def _moved(boss: Path, drawn: Path) -> str:
-    """How many numbers of the boss's file are others in the drawn one, by kind."""
-    from collections import Counter
-
+def _moved(boss: Path, drawn: Path) -> tuple[dict[str, int], int]:
+    """How many numbers of the boss's file are others in the drawn one, by kind, and how many there are."""
     from soulsgym.movesets.draw import KIND_OF
     from soulsgym.movesets.overlay import overlay
     from soulsgym.movesets.reader import read_toml
 
     content = read_toml(boss)
     before, after = (dict(_numbers(each)) for each in (content, overlay(content, read_toml(drawn))))
-    keys = [path[-1] for path, number in after.items() if number != before.get(path)]
-    kinds = Counter(KIND_OF.get(key, "time" if key.endswith("_s") else "other") for key in keys)
-    parts = [f"{kind} {count}" for kind, count in kinds.most_common()]
-    return f"moved {len(keys)} of {len(before)} numbers" + (f": {', '.join(parts)}" if parts else "")
+    moved = [path for path, number in after.items() if number != before.get(path)]
+    # Weights are named by what they weigh, so the kind may be that of the table.
+    kinds = Counter(next((KIND_OF[key] for key in reversed(path) if key in KIND_OF), "time") for path in moved)
+    return dict(kinds.most_common()), len(before)
 
 
 def _numbers(value: Any, path: tuple[str, ...] = (), place: tuple[int, ...] = ()) -> Iterator[tuple[Any, float]]:
-    """Every number of a file, with the keys that lead to it and its place in lists; the last one is the nearest key."""
+    """Every number of a file, with its place in lists and the keys that lead to it, the nearest last."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _numbers(inner, (*path, key), place)

@@ -99,7 +99,7 @@ def unpack_names(boss: str, variants: Sequence[str], files: Files, source: str) 
             raise refusal(source, f"a file cannot lie at {place[:80]!r}")
     for name, place in _places(boss, variants).items():
         if place not in files:
-            raise refusal(source, f"the file {name} that it names did not come with it; ask for it once more")
+            raise refusal(source, f"the file {name} that it names is not included; serve or export the run again")
     if not files:
         return boss, list(variants)
     digest = hashlib.sha256("\0".join(f"{place}\0{text}" for place, text in sorted(files.items())).encode())

@@ -197,7 +197,7 @@ def test_a_boss_of_the_learners_comes_with_the_welcome(welcome, sentinel, monkey
 
 def test_a_boss_that_did_not_come_is_a_sentence(welcome, sentinel):
     welcome(**own_boss(sentinel) | {"files": {}})
-    assert "the file sentinel.toml that it names did not come with it" in str(join(URL).exception)
+    assert "the file sentinel.toml that it names is not included; serve or export" in str(join(URL).exception)
 
 
 def test_a_bad_boss_of_the_learners_is_a_sentence(welcome, sentinel):

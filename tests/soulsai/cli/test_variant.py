@@ -1,5 +1,6 @@
 """`souls variant draw`: a file that is a boss, or one sentence."""
 
+import json
 import os
 import re
 
@@ -27,6 +28,20 @@ def test_a_drawn_file_is_a_boss(tmp_path):
     assert {"time", "reach", "damage"} <= set(kinds)
     assert f"souls eval RUN --variant {file}" in result.stdout
     assert load_moveset("iudex", str(file)).boss == drawn_moveset("iudex", 7).boss
+
+
+def test_json_counts_the_same(tmp_path):
+    file = tmp_path / "my.toml"
+    found = json.loads(souls("variant", "draw", "iudex", "--seed", 7, "--out", file, "--json").stdout)
+    assert (found["file"], found["seed"], found["strength"]) == (str(file), 7, 1.0)
+    assert sum(found["kinds"].values()) == found["moved"] < found["numbers"]
+
+
+def test_a_boss_of_ones_own_is_drawn(sentinel, tmp_path):
+    result = souls("variant", "draw", sentinel, "--out", tmp_path / "my.toml", "--json")
+    assert result.exit_code == 0, result.exception
+    assert set(json.loads(result.stdout)["kinds"]) >= {"weight", "time", "reach", "arc"}
+    assert load_moveset(str(sentinel), str(tmp_path / "my.toml")).boss == drawn_moveset(str(sentinel), 0).boss
 
 
 def test_no_strength_moves_nothing(tmp_path):

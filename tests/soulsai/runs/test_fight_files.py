@@ -105,7 +105,7 @@ def test_files_travel_as_texts(sentinel, overlay):
 
 
 def test_a_file_that_did_not_come_is_named(overlay):
-    with pytest.raises(ConfigError, match=r"letter: the file .*my.toml that it names did not come with it"):
+    with pytest.raises(ConfigError, match=r"letter: the file .*my.toml that it names is not included"):
         unpack(config_with(variants=(overlay,)), {}, "letter")
 
 
