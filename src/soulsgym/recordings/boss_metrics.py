@@ -31,7 +31,7 @@ LONGEST_S = 30.0
 FEWEST_SPEEDS = 5
 """A speed seen in fewer steps than this is not measured."""
 NEAR_LIMIT = 0.02
-BESIDE_M = 8.0
+AWAY_M = 8.0
 TURNING_STEPS = 20
 
 Array = npt.NDArray[Any]
@@ -244,18 +244,21 @@ def _saturated(speeds: Array) -> Array:
 
 
 def _turn_limit_deg(moveset: Moveset) -> float:
-    """How far the simulated boss, walking, turns in one step towards a player beside him."""
+    """How far the simulated boss, walking, turns in one step towards a player so far round that he must hurry."""
     engine = SimEngine(moveset, 1)
     starts = standard_starts(1)
     x_m, y_m, _ = moveset.arena.boss_start
-    starts["boss_pose"], starts["player_pose"] = (x_m, y_m, 0.0), (x_m - BESIDE_M, y_m, 0.0)
+    # A little farther round and he would turn on the spot instead.
+    bearing = math.radians(0.9 * moveset.boss.turn_animation_beyond_deg)
+    place = (x_m - AWAY_M * math.sin(bearing), y_m - AWAY_M * math.cos(bearing), 0.0)
+    starts["boss_pose"], starts["player_pose"] = (x_m, y_m, 0.0), place
     engine.reset(np.ones(1, np.bool_), starts, np.zeros(1, np.uint64))
-    # His first decision is to walk up to the player; he does so from the first step on, once he has turned enough.
-    yaws = [0.0]
+    # His first decision is to walk up to the player.
+    largest, before = 0.0, 0.0
     for _ in range(TURNING_STEPS):
         engine.step(ACTION_CONTROLS[[NOTHING]])
+        yaw = float(engine.fights["boss_pose"][0, 3])
         if engine.fights["boss_move"][0] == moveset.boss.move_index("walk"):
-            yaws.append(float(engine.fights["boss_pose"][0, 3]))
-        else:
-            yaws = [float(engine.fights["boss_pose"][0, 3])]
-    return float(np.degrees(np.max(np.abs(wrapped(np.diff(yaws))))))
+            largest = max(largest, abs(float(wrapped(np.array(yaw - before)))))
+        before = yaw
+    return math.degrees(largest)
