@@ -141,10 +141,7 @@ def _made(files: FightFiles, file: Path, content: dict[str, Any], variant: str) 
     player = _player(files.player, tuple(label.name for label in labels))
     reactions = tuple(move.name for move in player.moves if move.kind in ("reaction", "grabbed"))
     boss = parse_boss(file, content, boss_labels, reactions)
-    blows = {hit.power for move in boss.moves for hit in move.hits}
-    blows |= {throw.power for move in boss.moves for throw in move.throws}
-    _check_types(files.player.path, player.defence, blows)
-    _check_types(file, boss.defence, {strike.power for move in player.moves for strike in move.strikes})
+    check_attack_types(boss, file, player, files.player.path)
     arena = _arena(files.arenas, boss.arena)
     return Moveset(boss, player, arena, labels, boss_labels, files.boss_name, variant, files.paths)
 
@@ -193,6 +190,14 @@ def expanded(path: Path | str) -> Path:
         return Path(path).expanduser()
     except RuntimeError as error:
         raise DataError(path, "file", str(path), f"cannot be found: {error}") from error
+
+
+def check_attack_types(boss: Boss, boss_file: Path, player: Player, player_file: Path) -> None:
+    """Refuse a fight with a blow of a type for which the one it hits has no absorption."""
+    blows = {hit.power for move in boss.moves for hit in move.hits}
+    blows |= {throw.power for move in boss.moves for throw in move.throws}
+    _check_types(player_file, player.defence, blows)
+    _check_types(boss_file, boss.defence, {strike.power for move in player.moves for strike in move.strikes})
 
 
 def _check_types(file: Path, defence: Defence, powers: set[Power]) -> None:
