@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -148,14 +149,39 @@ def test_blow_lights_its_area_only_while_it_lands(renderer, moveset):
         assert abs(redness(renderer, lit, *place)) < 10
 
 
-def test_sweep_is_lit_where_the_blade_is(renderer, moveset):
-    # The swing comes from the boss's right, which is -x for one who looks along -y, and goes to its left.
-    hit = moveset.boss.moves[moveset.boss.move_index("swing")].hits[0]
-    right, left = (137.2, 589.2), (142.8, 589.2)
-    start = renderer.draw(fight_of(moveset, "swing", hit.from_s + 0.01, step=1))
+def swinging(moveset, **blow):
+    """The fight with another swing."""
+    moves = [
+        replace(move, hits=tuple(replace(hit, **blow) for hit in move.hits)) if move.name == "swing" else move
+        for move in moveset.boss.moves
+    ]
+    return replace(moveset, boss=replace(moveset.boss, moves=tuple(moves)))
+
+
+def place_at(bearing_deg, away_m=2.9):
+    """A place seen from the boss, whose right is -x since it looks along -y."""
+    bearing = math.radians(bearing_deg)
+    return MIDDLE[0] - away_m * math.sin(bearing), MIDDLE[1] - away_m * math.cos(bearing)
+
+
+def test_sweep_is_lit_where_the_blade_is(moveset):
+    # From the boss's right to its left in 0.26 s: the blade has come from 90 degrees to 83 after 0.01 s.
+    swing = swinging(moveset, from_s=1.5, to_s=1.76, arc_deg=(90.0, -90.0), blade_deg=20.0)
+    renderer, right, left = FightRenderer(swing, SIZE), place_at(74.0), place_at(-74.0)
+    start = renderer.draw(fight_of(swing, "swing", 1.51, step=1))
     assert redness(renderer, start, *right) > 100 > 60 > redness(renderer, start, *left)
-    end = renderer.draw(fight_of(moveset, "swing", hit.to_s, step=1))
+    end = renderer.draw(fight_of(swing, "swing", 1.76, step=1))
     assert redness(renderer, end, *left) > 100 > 60 > redness(renderer, end, *right)
+
+
+@pytest.mark.parametrize("arc_deg", [(180.0, -180.0), (-150.0, 150.0), (300.0, -300.0)])
+def test_a_sweep_wider_than_a_full_turn_has_no_gap(moveset, arc_deg):
+    swing = swinging(moveset, from_s=1.5, to_s=1.76, arc_deg=arc_deg, blade_deg=37.0)
+    renderer = FightRenderer(swing, SIZE)
+    for at_s, least in ((1.45, 50), (1.6, 20)):
+        picture = renderer.draw(fight_of(swing, "swing", at_s, step=1))
+        for bearing_deg in range(-180, 180, 15):
+            assert redness(renderer, picture, *place_at(bearing_deg)) > least, bearing_deg
 
 
 def test_blow_is_lit_when_the_next_move_began_in_the_same_step(renderer, moveset):

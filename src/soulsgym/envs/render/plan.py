@@ -51,7 +51,9 @@ class Stand:
 
 
 def sector(stand: Stand, from_deg: float, to_deg: float, reach_m: float, inner_m: float = 0.0) -> Outline:
-    """A piece of a disc between two bearings."""
+    """A piece of a disc between two bearings, at most all of it."""
+    # Where an outline lies over itself it would be drawn as a hole.
+    to_deg = from_deg + min(max(to_deg - from_deg, -FULL_TURN_DEG), FULL_TURN_DEG)
     steps = max(2, math.ceil(abs(to_deg - from_deg) / ARC_STEP_DEG))
     bearings = [math.radians(from_deg + (to_deg - from_deg) * i / steps) for i in range(steps + 1)]
     outer = [stand.towards(bearing, reach_m) for bearing in bearings]
