@@ -372,7 +372,8 @@ def test_at_55_percent_the_phase_changes(full_duel):
     records = full_duel.play(rest=60)
     changing = records[records["boss_animation"] == UNKNOWN]
     assert changing["step"].tolist() == list(range(1, 1 + len(changing)))
-    assert len(changing) * 0.097 == pytest.approx(4.6, abs=0.11)
+    boss = full_duel.moveset.boss
+    assert len(changing) * 0.097 == pytest.approx(boss.moves[boss.move_index("transform")].end_s, abs=0.11)
     assert set(changing["phase"].tolist()) == {1}
     after = records[len(changing) :]
     assert set(after["phase"].tolist()) == {2}

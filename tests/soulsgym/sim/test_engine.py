@@ -9,6 +9,7 @@ import pytest
 from soulsgym.controls import ACTION_CONTROLS, CONTROL, NOTHING
 from soulsgym.engine import START, Snapshot, standard_starts
 from soulsgym.errors import MisuseError, StartError
+from soulsgym.movesets.damage import Power, damage_of
 from soulsgym.sim.engine import KIND, SimEngine
 from soulsgym.state import FIGHT, Outcome, action_mask_of, copied, observation_of
 
@@ -356,10 +357,11 @@ def test_observation_and_mask_are_views(moveset):
 
 def stronger(moveset, factor):
     """The same boss with other damage."""
-    moves = tuple(
-        replace(move, hits=tuple(replace(hit, damage=factor * hit.damage) for hit in move.hits))
-        for move in moveset.boss.moves
-    )
+
+    def blow(hit):
+        return replace(hit, power=Power(damage=factor * damage_of(hit.power, moveset.player.defence)))
+
+    moves = tuple(replace(move, hits=tuple(blow(hit) for hit in move.hits)) for move in moveset.boss.moves)
     return replace(moveset, boss=replace(moveset.boss, moves=moves), variant=f"x{factor}")
 
 
