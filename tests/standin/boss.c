@@ -3,8 +3,8 @@
 
 #include "game.h"
 
-enum goal { NEW_GOAL, ATTACKING, APPROACH, STRAFING, TURNING, CHANGING };
-enum { NO_ACT = -1 };
+enum goal { NEW_GOAL, ATTACKING, APPROACH, BACKING, STRAFING, TURNING, CHANGING };
+enum { NO_ACT = -1, ONLY_BACK = -1 /* pending: nothing follows the backing off */ };
 
 static const struct const_ *constants(const struct fight *f) { return &f->t->const_; }
 static const struct phases *phase_of(const struct fight *f) { return &f->t->phases[f->phase - 1]; }
@@ -28,11 +28,14 @@ static bool is_attack(const struct fight *f, int move) {
     return kind == BOSS_ATTACK || kind == BOSS_TRANSFORM;
 }
 
-void start_boss_move(struct fight *f, int move) {
+static bool is_step(const struct fight *f, int move) {
     int kind = f->t->boss_moves[move].kind;
+    return kind == BOSS_WALK || kind == BOSS_RETREAT || kind == BOSS_STRAFE || kind == BOSS_TURN;
+}
+
+void start_boss_move(struct fight *f, int move) {
     /* Forbidden attacks and steps become standing; the next tick decides anew. */
-    bool walks = kind == BOSS_WALK || kind == BOSS_STRAFE || kind == BOSS_TURN;
-    if ((is_attack(f, move) && (f->no_attacks || f->boss_no_attacks)) || (walks && f->no_moves)) {
+    if ((is_attack(f, move) && (f->no_attacks || f->boss_no_attacks)) || (is_step(f, move) && f->no_moves)) {
         move = constants(f)->b_idle;
         f->act = NO_ACT;
     }
@@ -40,7 +43,9 @@ void start_boss_move(struct fight *f, int move) {
     if (is_attack(f, move)) standin_test.boss_attacks++;
     f->bmove = move;
     f->bt = f->cum_f = f->cum_r = 0.0;
-    f->linked = f->decided = f->hit_bits = f->linked_from = 0;
+    f->linked = f->decided = f->hit_bits = f->linked_from = f->thrown = 0;
+    f->stretch = -1;
+    f->scale = 1.0;
     if (row->label != f->blabel || row->kind == BOSS_ATTACK) {
         f->blabel = row->label;
         f->blabel_t = 0.0;
@@ -142,13 +147,8 @@ static void decide(struct fight *f) {
     else take_act(f, act);
 }
 
-static void strafe_or_decide(struct fight *f) {
+static void go_sideways(struct fight *f) {
     const struct phases *phase = phase_of(f);
-    double odds = f->act >= 0 ? f->t->acts[f->act].strafe_odds : 0.0;
-    if (!(odds > 0.0 && draw(f) < odds) || must_change(f)) {
-        decide(f);
-        return;
-    }
     f->goal = STRAFING;
     if (distance(f) - constants(f)->boss_radius_m < phase->near_gap_m) {
         f->goal_t = draw_between(f, phase->near_lo_s, phase->near_hi_s);
@@ -157,6 +157,31 @@ static void strafe_or_decide(struct fight *f) {
         f->goal_t = draw_between(f, phase->far_lo_s, phase->far_hi_s);
         f->pending = draw(f) < 0.5 ? constants(f)->b_left : constants(f)->b_right;
     }
+}
+
+static void back_off(struct fight *f, double seconds, int pending) {
+    f->goal = BACKING;
+    f->goal_t = seconds;
+    f->pending = pending;
+}
+
+/* Back off, go sideways, or decide at once what comes next. */
+static void after_attack(struct fight *f) {
+    const struct phases *phase = phase_of(f);
+    double odds = f->act >= 0 ? f->t->acts[f->act].after_odds : 0.0, gap = distance(f) - constants(f)->boss_radius_m;
+    bool seen = fabs(bearing_of_player(f)) <= phase->front && gap <= phase->within_gap_m;
+    if (odds <= 0.0 || !seen || draw(f) >= odds || must_change(f)) {
+        decide(f);
+        return;
+    }
+    for (int i = 0; i < phase->retreats; i++) {
+        const struct retreats *retreat = &f->t->retreats[phase->retreat + i];
+        if (gap < retreat->gap_lo || gap >= retreat->gap_hi || draw(f) >= retreat->chance) continue;
+        back_off(f, draw_between(f, retreat->lo_s, retreat->hi_s), ONLY_BACK);
+        return;
+    }
+    if (phase->back_off_s > 0.0) back_off(f, phase->back_off_s, 0);
+    else go_sideways(f);
 }
 
 static bool within_approach(const struct fight *f) {
@@ -172,6 +197,10 @@ static void begin_goal(struct fight *f) {
     if (f->goal == APPROACH && within_approach(f)) {
         f->goal = ATTACKING;
         start_boss_move(f, f->t->acts[f->act].move);
+        return;
+    }
+    if (f->goal == BACKING) {
+        start_boss_move(f, c->b_back);
         return;
     }
     double bearing = bearing_of_player(f), away = fabs(bearing);
@@ -192,7 +221,7 @@ static void carry_on(struct fight *f) {
 /* Recovering from an attack: the next one is already chosen, and shown, before this one is over. */
 static void lead(struct fight *f) {
     f->decided = f->linked = 1;
-    strafe_or_decide(f);
+    after_attack(f);
     bool forbidden = f->no_attacks || f->boss_no_attacks || standin_test.mail.boss_still;
     if (f->goal == APPROACH && within_approach(f) && !forbidden) {
         f->goal = ATTACKING;
@@ -219,7 +248,8 @@ static void attack_mind(struct fight *f, const struct boss_moves *row) {
     if (!f->linked && f->links > 0 && row->link_s >= 0.0 && f->bt >= row->link_s) {
         f->linked = 1;
         const struct links *link = &f->t->links[f->link];
-        if (distance(f) < link->within_m) {
+        double bearing = bearing_of_player(f);
+        if (distance(f) < link->within_m && link->bearing_lo <= bearing && bearing <= link->bearing_hi) {
             f->link++;
             f->links--;
             start_boss_move(f, link->move);
@@ -246,6 +276,18 @@ static void walk_mind(struct fight *f) {
     }
 }
 
+static void retreat_mind(struct fight *f) {
+    f->goal_t -= constants(f)->tick_s;
+    bool only_back = f->pending == ONLY_BACK, far_enough = !only_back && -f->cum_f >= phase_of(f)->back_off_m;
+    if (f->goal_t > 0.0 && !far_enough) return;
+    if (only_back || must_change(f)) {
+        carry_on(f);
+    } else {
+        go_sideways(f);
+        begin_goal(f);
+    }
+}
+
 static void special_mind(struct fight *f, const struct boss_moves *row) {
     if (f->bt < row->end_s) return;
     if (row->kind == BOSS_TRANSFORM) {
@@ -259,9 +301,8 @@ static void special_mind(struct fight *f, const struct boss_moves *row) {
 
 static void mind_tick(struct fight *f) {
     const struct boss_moves *row = &f->t->boss_moves[f->bmove];
-    bool walks = row->kind == BOSS_WALK || row->kind == BOSS_STRAFE || row->kind == BOSS_TURN;
     bool still = standin_test.mail.boss_still;
-    if (((f->no_moves || still) && walks) || (still && f->bt >= row->end_s)) {
+    if (((f->no_moves || still) && is_step(f, f->bmove)) || (still && f->bt >= row->end_s)) {
         f->act = NO_ACT;
         f->links = 0;
         start_boss_move(f, constants(f)->b_idle);
@@ -269,6 +310,8 @@ static void mind_tick(struct fight *f) {
         attack_mind(f, row);
     } else if (row->kind == BOSS_WALK) {
         walk_mind(f);
+    } else if (row->kind == BOSS_RETREAT) {
+        retreat_mind(f);
     } else if (row->kind == BOSS_STRAFE) {
         if ((f->goal_t -= constants(f)->tick_s) <= 0.0) carry_on(f);
     } else if (row->kind == BOSS_TURN) {
@@ -279,6 +322,20 @@ static void mind_tick(struct fight *f) {
     } else {
         special_mind(f, row);
     }
+}
+
+/* The forward motion of a tick, scaled to the distance that the player had when the stretch began. */
+static double stretched(struct fight *f, const struct boss_moves *row, double forward) {
+    for (int i = 0; i < row->stretches; i++) {
+        const struct stretches *part = &f->t->stretches[row->stretch + i];
+        if (f->bt < part->from_s || f->bt >= part->to_s) continue;
+        if (f->stretch != i) {
+            f->stretch = i;
+            f->scale = fmin(fmax(distance(f) - part->arrive_m, part->least_m), part->most_m) / part->reference_m;
+        }
+        return forward * f->scale;
+    }
+    return forward;
 }
 
 /* Move and turn for one tick. */
@@ -298,6 +355,7 @@ static void body_tick(struct fight *f, double *moved_x, double *moved_y) {
     double forward = cum_f - f->cum_f, right = cum_r - f->cum_r;
     f->cum_f = cum_f;
     f->cum_r = cum_r;
+    forward = stretched(f, row, forward);
     const double *last = share < 0.5 && whole > 0 ? curve[-1] : curve[0];
     *moved_x = *moved_y = 0.0;
     if (f->no_moves) return;

@@ -85,6 +85,11 @@ static void grab(struct fight *f, int move) {
     standin_test.hits_on_player++;
 }
 
+/* Is the boss in the half of the world that the player looks at? */
+static bool faces_boss(const struct fight *f) {
+    return fabs(wrap(heading_to(f->bx - f->px, f->by - f->py) - f->pa)) <= M_PI_2;
+}
+
 static void struck(struct fight *f, const struct hits *hit) {
     const struct player_moves *moves = f->t->player_moves;
     int caught = f->t->boss_moves[f->bmove].grab, reaction = hit->reaction;
@@ -92,7 +97,7 @@ static void struck(struct fight *f, const struct hits *hit) {
         grab(f, caught);
         return;
     }
-    if (f->pmove >= 0 && moves[f->pmove].guard_from <= f->pt && f->pt < moves[f->pmove].guard_to) {
+    if (f->pmove >= 0 && moves[f->pmove].guard_from <= f->pt && f->pt < moves[f->pmove].guard_to && faces_boss(f)) {
         bool holds = f->sp - hit->stamina > constants(f)->sp_floor;
         f->sp = fmax(constants(f)->sp_floor, f->sp - hit->stamina);
         if (holds) {
@@ -103,10 +108,13 @@ static void struck(struct fight *f, const struct hits *hit) {
     }
     hurt(f, round(hit->damage));
     double to_boss = heading_to(f->bx - f->px, f->by - f->py);
-    if (f->pmove == ROLL_MOVE && !moves[reaction].down)
+    if (f->pmove == ROLL_MOVE && !moves[reaction].down) {
         start_flinch(f, constants(f)->flinch[side_of(wrap(to_boss - f->pa))]);
-    else
-        start_reaction(f, reaction, to_boss);
+        return;
+    }
+    start_reaction(f, reaction, to_boss);
+    if (hit->push_m > 0.0 && reaction == hit->reaction && moves[reaction].moved_m > 0.0)
+        f->kf = f->kr = hit->push_m / moves[reaction].moved_m;
 }
 
 void boss_blows(struct fight *f) {
@@ -119,8 +127,7 @@ void boss_blows(struct fight *f) {
         if (!in_hit(f, hit, since / lasts) || invulnerable(f)) continue;
         f->hit_bits |= 1 << i;
         const struct player_moves *mine = f->pmove >= 0 ? &f->t->player_moves[f->pmove] : 0;
-        bool facing = fabs(wrap(heading_to(f->bx - f->px, f->by - f->py) - f->pa)) <= M_PI_2;
-        if (mine && hit->parriable && facing && mine->parry_from <= f->pt && f->pt < mine->parry_to) {
+        if (mine && hit->parriable && mine->parry_from <= f->pt && f->pt < mine->parry_to && faces_boss(f)) {
             f->act = -1;
             f->links = 0;
             start_boss_move(f, constants(f)->b_parried);
@@ -140,44 +147,49 @@ static void wound_boss(struct fight *f, double damage) {
     standin_test.hits_on_boss++;
 }
 
-void player_blows(struct fight *f) {
-    if (f->pmove < 0 || f->struck || f->no_hits || f->unarmed) return;
-    const struct player_moves *mine = &f->t->player_moves[f->pmove];
-    if (mine->kind == PLAYER_RIPOSTE) {
-        if (f->pt < mine->riposte_s) return;
-        f->struck = 1;
-        wound_boss(f, mine->riposte_damage);
-        return;
-    }
-    if (f->pt < mine->hit_from || f->pt > mine->hit_to) return;
-    double dx = f->bx - f->px, dy = f->by - f->py;
-    if (hypot(dx, dy) > mine->reach_m || fabs(wrap(heading_to(dx, dy) - f->pa)) > mine->arc) return;
-    f->struck = 1;
+static void strike_boss(struct fight *f, const struct strikes *strike) {
     const struct boss_moves *its = &f->t->boss_moves[f->bmove];
     bool opened = its->kind == BOSS_OPEN || its->kind == BOSS_PARRIED;
-    wound_boss(f, round(mine->damage * (opened ? constants(f)->opened_factor : 1.0)));
+    wound_boss(f, round(strike->damage * (opened ? constants(f)->opened_factor : 1.0)));
     f->poise_t = 0.0;
     if (opened || its->kind == BOSS_EXECUTED || its->kind == BOSS_TRANSFORM) return;
-    f->poise -= mine->poise;
-    if (f->poise > 0.0 || its->throw_damage > 0.0 || f->boss_hp <= 0.0) return;
+    f->poise -= strike->poise;
+    if (f->poise > 0.0 || its->throws > 0 || f->boss_hp <= 0.0) return;
     f->poise = constants(f)->poise;
     f->act = -1;
     f->links = 0;
     start_boss_move(f, constants(f)->b_stagger);
 }
 
-bool may_riposte(const struct fight *f) {
-    return f->t->boss_moves[f->bmove].kind == BOSS_PARRIED &&
-           hypot(f->px - f->bx, f->py - f->by) <= constants(f)->riposte_m &&
-           fabs(bearing_of_player(f)) <= constants(f)->riposte_arc;
+static bool in_strike(const struct fight *f, const struct strikes *strike) {
+    double dx = f->bx - f->px, dy = f->by - f->py;
+    return hypot(dx, dy) <= strike->reach_m && fabs(wrap(heading_to(dx, dy) - f->pa)) <= strike->arc;
 }
 
+void player_blows(struct fight *f) {
+    if (f->pmove < 0 || f->no_hits || f->unarmed) return;
+    const struct player_moves *mine = &f->t->player_moves[f->pmove];
+    for (int i = 0; i < mine->strikes; i++) {
+        const struct strikes *strike = &f->t->strikes[mine->strike + i];
+        if (f->struck & (1 << i) || f->pt < strike->from_s || f->pt > strike->to_s) continue;
+        if (mine->kind != PLAYER_RIPOSTE && !in_strike(f, strike)) continue;
+        f->struck |= 1 << i;
+        strike_boss(f, strike);
+    }
+}
+
+bool may_riposte(const struct fight *f) {
+    return f->t->boss_moves[f->bmove].kind == BOSS_PARRIED && faces_boss(f) &&
+           hypot(f->px - f->bx, f->py - f->by) <= constants(f)->riposte_m &&
+           fabs(wrap(boss_heading(f) - f->pa)) >= constants(f)->riposte_facing;
+}
+
+/* A player who is held takes the damage of the throw, blow by blow. */
 void held_tick(struct fight *f) {
     const struct boss_moves *its = &f->t->boss_moves[f->bmove];
-    if (its->throw_damage > 0.0 && f->paid == 1 && f->bt >= its->throw_s) {
-        f->paid = 2;
-        if (!f->no_hits) hurt(f, round(its->throw_damage));
-    }
+    const struct throws *blows = &f->t->throws[its->throw];
+    for (; f->thrown < its->throws && f->bt >= blows[f->thrown].at_s; f->thrown++)
+        if (!f->no_hits) hurt(f, round(blows[f->thrown].damage));
 }
 
 /* Whoever moves in is stopped. (boss_x, boss_y) is the boss's motion in this tick. */

@@ -46,13 +46,15 @@ struct fight {
     double px, py, pz, pa, psin, pcos, vx, vy, hp, max_hp, sp, max_sp;
     double pt, plabel_t, kf, kr, phi, car_x, car_y, car_s, flinch_t, walk_x, walk_y, stop_t, since_roll, fall_v;
     double held_x, held_y;
+    /* paid: parts of the move's stamina so far; struck: a bit for each of its blows that landed */
     int pmove, plabel, cf, cr, paid, struck, walk_ticks, held_ticks, held_key, last_roll, after_roll, lock, regen_wait;
     /* camera: heading, the height of its view, the lagging point it looks from */
     double cam, view_z, pivot_x, pivot_y;
     /* boss */
     double bx, by, bz, bsin, bcos, boss_hp, boss_max_hp, poise, poise_t, bt, blabel_t, cum_f, cum_r, bcar_x, bcar_y;
-    double goal_t, clock_s, ready_s[MAX_ACTS];
+    double goal_t, clock_s, ready_s[MAX_ACTS], scale; /* scale: of the forward motion in the running stretch */
     int bmove, blabel, phase, first, goal, act, link, links, linked, decided, hit_bits, pending, linked_from;
+    int thrown, stretch; /* blows of the throw so far; the running stretch of the move, or -1 */
     bool boss_here, boss_active, boss_dead;
     /* what is forbidden in this tick */
     bool no_hits, no_attacks, no_moves, boss_no_attacks, unarmed;

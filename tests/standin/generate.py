@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from soulsgym.errors import DataError
 from soulsgym.movesets import load_moveset
-from soulsgym.movesets.arena import parse_arena
-from soulsgym.movesets.boss import HIT_SHAPES, MOVE_KINDS, parse_boss
+from soulsgym.movesets.boss import HIT_SHAPES, MOVE_KINDS
 from soulsgym.movesets.moveset import DATA, Moveset
 from soulsgym.movesets.pack import MAX_ACTS, TABLES, pack
 from soulsgym.movesets.player import PLAYER_KINDS
-from soulsgym.movesets.reader import read_toml
 
 HERE = Path(__file__).parent
 BOSSES = ("iudex", "vordt")
@@ -74,15 +73,22 @@ def _toml(file: Path) -> dict[str, Any]:
 
 def _moveset(boss: str) -> Moveset:
     """The fight of a boss; for one without a moveset, that of the small one kept here."""
-    if (DATA / "movesets" / f"{boss}.toml").exists():
-        return load_moveset(boss)
-    other = load_moveset(BOSSES[0])
-    labels = tuple(read_toml(DATA / "animations.toml")["boss"][boss]["animations"])  # type: ignore[index]
-    reactions = tuple(move.name for move in other.player.moves if move.kind in ("reaction", "grabbed"))
-    file, arenas = HERE / f"{boss}.toml", HERE / "arenas.toml"
-    parsed = parse_boss(file, read_toml(file), labels, reactions)
-    arena = parse_arena(arenas, read_toml(arenas), parsed.arena)
-    return Moveset(parsed, other.player, arena, other.player_animations, labels)
+    ours = (DATA / "movesets" / f"{boss}.toml").exists()
+    moveset = load_moveset(boss if ours else str(HERE / f"{boss}.toml"))
+    check_rules(moveset)
+    return moveset
+
+
+def check_rules(moveset: Moveset) -> None:
+    """Refuse a boss who does what boss.c cannot, since none of the stand-in's bosses did."""
+    boss = moveset.boss
+    found = {f"move.{move.name}.kind": move.kind for move in boss.moves if move.kind == "hop"}
+    for number, phase in enumerate(boss.phases, start=1):
+        found |= {f"phase.{number}.act.{act.name}.run": act.run for act in phase.acts if act.run is not None}
+        found |= {f"phase.{number}.rule.every_s": rule.every_s for rule in phase.rules if rule.every_s > 0.0}
+        found |= {f"phase.{number}.interrupt": each.act for each in phase.interrupts}
+    for key, value in found.items():
+        raise DataError(moveset.files[0], key, value, "is not known to the stand-in; add it to boss.c")
 
 
 # ---------------------------------------------------------------- memory

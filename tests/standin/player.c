@@ -66,7 +66,6 @@ static bool regenerates(const struct fight *f) {
 void start_reaction(struct fight *f, int move, double heading) {
     if (!regenerates(f)) f->regen_wait = (int)constants(f)->regen_delay;
     start_move(f, move);
-    f->paid = 1; /* what was not yet paid is not paid any more */
     set_heading(f, heading);
 }
 
@@ -266,13 +265,12 @@ static void stamina_tick(struct fight *f) {
     const struct const_ *c = constants(f);
     if (f->regen_wait > 0) f->regen_wait--;
     else if (regenerates(f)) f->sp = fmin(f->max_sp, f->sp + c->sp_per_tick);
-    if (f->paid) return;
-    if (f->pmove == ROLL_MOVE) {
+    if (f->pmove == ROLL_MOVE && !f->paid) {
         f->sp = fmax(c->sp_floor, f->sp - c->roll_cost);
         f->paid = 1;
-    } else if (f->pmove >= 0 && f->pt >= row_of(f)->sp_s) {
-        f->sp = fmax(c->sp_floor, f->sp - row_of(f)->sp_cost);
-        f->paid = 1;
+    } else if (f->pmove >= 0 && f->paid < row_of(f)->payments && f->pt >= row_of(f)->sp_s[f->paid]) {
+        f->sp = fmax(c->sp_floor, f->sp - row_of(f)->sp_part);
+        f->paid++;
     }
 }
 
