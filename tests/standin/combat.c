@@ -93,6 +93,7 @@ static bool faces_boss(const struct fight *f) {
 static void struck(struct fight *f, const struct hits *hit) {
     const struct player_moves *moves = f->t->player_moves;
     int caught = f->t->boss_moves[f->bmove].grab, reaction = hit->reaction;
+    double damage = round(hit->damage);
     if (caught >= 0) {
         grab(f, caught);
         return;
@@ -101,12 +102,12 @@ static void struck(struct fight *f, const struct hits *hit) {
         bool holds = f->sp - hit->stamina > constants(f)->sp_floor;
         f->sp = fmax(constants(f)->sp_floor, f->sp - hit->stamina);
         if (holds) {
-            hurt(f, round(hit->damage * moves[f->pmove].guard_factor));
+            hurt(f, round(damage * moves[f->pmove].guard_factor));
             return;
         }
         reaction = constants(f)->p_guard_break;
     }
-    hurt(f, round(hit->damage));
+    hurt(f, damage);
     double to_boss = heading_to(f->bx - f->px, f->by - f->py);
     if (f->pmove == ROLL_MOVE && !moves[reaction].down) {
         start_flinch(f, constants(f)->flinch[side_of(wrap(to_boss - f->pa))]);
