@@ -1,4 +1,4 @@
-"""The stand-in's knight moves as the simulator's does, played through the whole game layer."""
+"""The stand-in's knight and boss move as the simulator's do, played through the whole game layer."""
 
 from __future__ import annotations
 
@@ -29,14 +29,34 @@ APART_M = 0.05
 
 
 @pytest.fixture
-def game(standin):
+def engine(standin):
     """The engine on a stand-in whose boss stands still."""
     standin.mail(boss_still=1)
     engine = GameEngine(load_plan("iudex"), [attach("darksouls3", standin.pid)], game_speed=math.inf, setup_speed=8.0)
-    engine.reset(np.ones(1, np.bool_), standard_starts(1))
-    assert engine.notes[0]["stepping"] == "ticks", engine.notes[0]["stepping_because"]
     yield engine
     engine.close()
+
+
+@pytest.fixture
+def game(engine):
+    """The engine with the fight begun."""
+    begin(engine)
+    return engine
+
+
+def begin(engine, starts=None):
+    engine.reset(np.ones(1, np.bool_), standard_starts(1) if starts is None else starts)
+    assert engine.notes[0]["stepping"] == "ticks", engine.notes[0]["stepping_because"]
+
+
+def simulator_of(game, moveset):
+    """The simulator with a fight that begins where the game's stands now."""
+    simulator = SimEngine(moveset, 1)
+    starts = standard_starts(1)
+    for who in ("player_pose", "boss_pose"):
+        starts[who] = game.fights[0][who][[0, 1, 3]]
+    simulator.reset(np.ones(1, np.bool_), starts, np.zeros(1, np.uint64))
+    return simulator
 
 
 def actions():
@@ -48,11 +68,7 @@ def actions():
 
 def test_knight_in_game_and_simulator_go_the_same_way(game):
     moveset = load_moveset("iudex")
-    simulator = SimEngine(moveset, 1)
-    starts = standard_starts(1)
-    for who in ("player_pose", "boss_pose"):
-        starts[who] = game.fights[0][who][[0, 1, 3]]
-    simulator.reset(np.ones(1, np.bool_), starts, np.zeros(1, np.uint64))
+    simulator = simulator_of(game, moveset)
     harmless = moveset.boss.move_index(HARMLESS)
     other_labels = []
     for step, action in enumerate(actions()):
@@ -65,3 +81,30 @@ def test_knight_in_game_and_simulator_go_the_same_way(game):
         if seen["player_animation"] != told["player_animation"]:
             other_labels.append(step)
     assert len(other_labels) <= 2, other_labels
+
+
+@pytest.mark.parametrize(
+    ("move", "away_m", "steps", "blows"),
+    [("dash", 11.0, 25, 1), ("bash", 1.8, 11, 1), ("beast_grab", 2.5, 70, 4)],
+    ids=["runs as far as the player is away", "pushes him", "holds him through four blows"],
+)
+def test_boss_in_game_and_simulator_strikes_alike(engine, standin, move, away_m, steps, blows):
+    moveset = load_moveset("iudex")
+    x, y, heading = moveset.arena.player_start
+    starts = standard_starts(1)
+    starts["boss_pose"] = x - away_m * math.sin(heading), y - away_m * math.cos(heading), heading + math.pi
+    begin(engine, starts)
+    simulator = simulator_of(engine, moveset)
+    index = moveset.boss.move_index(move)
+    simulator.hidden["bmove"] = index
+    standin.force(index)
+    healths = set()
+    for step in range(steps):
+        for each in (engine, simulator):
+            each.step(ACTION_CONTROLS[[NOTHING]])
+        seen, told = engine.fights[0], simulator.fights[0]
+        for who in ("player_pose", "boss_pose"):
+            assert math.dist(seen[who][:2], told[who][:2]) < APART_M, f"{who} in step {step}"
+        assert seen["player_hp"][0] == told["player_hp"][0], f"step {step}"
+        healths.add(float(seen["player_hp"][0]))
+    assert len(healths) == 1 + blows

@@ -17,7 +17,7 @@ SETTINGS = EvaluationSettings("iudex", "standard", 1, True, 0.0, False, 3000, Fa
 def evaluation():
     """Four fights: one won in 100 s with 40 % left, two deaths, one fall; 900 damage, 600 of it by the slam."""
     blows = Breakdown(
-        attack={"beast_claw_right": 2, "fall": 1},
+        attack={"beast_wide_sweep": 2, "fall": 1},
         distance={"0-2 m": 0, "2-3 m": 2},
         animation={f"Animation{number}": 12 - number for number in range(12)},
         stamina={},
@@ -26,14 +26,14 @@ def evaluation():
         settings=SETTINGS,
         last_phase=2,
         outcome=np.array([1, 2, 2, 3], np.int32),
-        killed_by=("", "beast_claw_right", "beast_claw_right", "fall"),
+        killed_by=("", "beast_wide_sweep", "beast_wide_sweep", "fall"),
         time_s=np.array([100.0, 20.0, 30.0, 10.0]),
         player_hp_share=np.array([0.4, 0.0, 0.0, 0.0]),
         boss_hp_share=np.array([0.0, 0.25, 0.5, 0.75]),
         damage_taken=np.array([300.0, 300.0, 300.0, 0.0]),
         steps=np.array([1000, 200, 300, 100], np.int32),
         phase=np.array([2, 2, 1, 1], np.int32),
-        attacks=(AttackCount("beast_claw_right", 10, 3, 300.0, 1, 2), AttackCount("slam", 1200, 2, 600.0, 0, 0)),
+        attacks=(AttackCount("beast_wide_sweep", 10, 3, 300.0, 1, 2), AttackCount("slam", 1200, 2, 600.0, 0, 0)),
         deaths=blows,
         hits=blows,
         places=np.zeros((40, 40), np.int64),
@@ -71,13 +71,13 @@ def test_figures(evaluation):
 def test_attacks_by_damage(evaluation):
     text = printed(evaluation)
     slam = ["slam", "1,200", "2", "0.0", "%", "150.0", "66.7", "%", "0"]
-    claw = ["beast_claw_right", "10", "3", "25.0", "%", "75.0", "33.3", "%", "2"]
-    assert rows(text).index(slam) < rows(text).index(claw)
+    sweep = ["beast_wide_sweep", "10", "3", "25.0", "%", "75.0", "33.3", "%", "2"]
+    assert rows(text).index(slam) < rows(text).index(sweep)
 
 
 def test_deaths_side_by_side_with_the_rest_summed_up(evaluation):
     text = printed(evaluation)
-    assert ["beast_claw_right", "2", "2-3", "m", "2", "Animation0", "12"] in rows(text)
+    assert ["beast_wide_sweep", "2", "2-3", "m", "2", "Animation0", "12"] in rows(text)
     assert ["fall", "1", "Animation1", "11"] in rows(text)
     assert ["others", "10"] in rows(text)  # 4 + 3 + 2 + 1
     assert "0-2 m" not in text
