@@ -85,7 +85,7 @@ def test_knight_in_game_and_simulator_go_the_same_way(game):
 
 @pytest.mark.parametrize(
     ("move", "away_m", "steps", "blows"),
-    [("dash", 11.0, 25, 1), ("bash", 1.8, 11, 1), ("beast_grab", 2.5, 70, 4)],
+    [("dash", 11.0, 25, 1), ("punch", 1.8, 14, 1), ("beast_grab", 2.5, 70, 4)],
     ids=["runs as far as the player is away", "pushes him", "holds him through four blows"],
 )
 def test_boss_in_game_and_simulator_strikes_alike(engine, standin, move, away_m, steps, blows):
