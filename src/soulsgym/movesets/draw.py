@@ -70,7 +70,7 @@ HIGHEST = {
     "chase_share": 0.99,
     "after_odds": 1.0,
 }
-LOWEST = {"damage_taken_factor": 1.0}
+LOWEST = {"damage_taken_factor": 1.0, "attack": 1.0, "poise_recovery_s": 0.1}
 TIMELESS_KINDS = ("idle", "walk", "retreat", "strafe", "executed")
 """Kinds of moves whose length is not drawn: they go on as long as they are needed, or as long as the riposte takes."""
 END_TIMES = ("link_s", "label_end_s", "end_s")
@@ -145,7 +145,10 @@ class _Drawing:
     def boss(self, content: Mapping[str, Any]) -> dict[str, Any]:
         """What changes of a boss's content."""
         changes = {key: self._table(key, content[key], {}) for key in ("body", "opened", "phase")}
-        changes["move"] = {name: self._move(f"move.{name}", move) for name, move in content["move"].items()}
+        needed_s = _interrupted_until(content["phase"])
+        changes["move"] = {
+            name: self._move(f"move.{name}", move, needed_s.get(name, 0.0)) for name, move in content["move"].items()
+        }
         return _without_empty(changes)
 
     def _unit(self) -> float:
@@ -163,16 +166,17 @@ class _Drawing:
         changes: dict[str, Any] = {}
         for key, value in table.items():
             inner = f"{path}.{key}"
-            if key == "rule":
+            if key == "rule" and isinstance(value, list):
                 changed = [self._table(f"{inner}[{row}]", rule, factors) for row, rule in enumerate(value)]
                 if any(changed):
                     changes[key] = [{**copy.deepcopy(old), **new} for old, new in zip(value, changed, strict=True)]
-            elif isinstance(value, Mapping) and key not in ("source", "weights"):
-                changes[key] = self._table(inner, value, factors)
             elif self._is_drawn(inner) and key == "chains":
                 changes[key] = [self._chain(chain) for chain in value]
             elif self._is_drawn(inner) and key == "weights":
-                changes[key] = {name: self._number("weight", weight, {}) for name, weight in value.items()}
+                weights = {name: weight for name, weight in value.items() if name != "source"}
+                changes[key] = {name: self._number("weight", weight, {}) for name, weight in weights.items()}
+            elif isinstance(value, Mapping) and (within := self._table(inner, value, factors)):
+                changes[key] = within
             elif self._is_drawn(inner) and key in KIND_OF:
                 changes[key] = self._number(key, value, factors)
         if "shape" in table:
@@ -191,7 +195,8 @@ class _Drawing:
         ]
         return {**chain, "weight": weight, "links": links}
 
-    def _move(self, path: str, move: Mapping[str, Any]) -> dict[str, Any]:
+    def _move(self, path: str, move: Mapping[str, Any], needed_s: float) -> dict[str, Any]:
+        """What changes of a move; it lasts until `needed_s` at least."""
         changes = self._table(path, move, {kind: self._factor(kind) for kind in PER_MOVE})
         shift_s, recovery = self._bounds.hit_shift_s * self._unit(), self._factor("recovery")
         timeless = move.get("kind") in TIMELESS_KINDS
@@ -204,16 +209,16 @@ class _Drawing:
             if all(self._is_drawn(f"{path}.hit.{name}.{key}") for key in ("from_s", "to_s"))
         }
         for name, (from_s, to_s) in _shifted(windows, shift_s, fixed).items():
-            changes["hit"][name] |= {"from_s": from_s, "to_s": to_s}
+            changes.setdefault("hit", {}).setdefault(name, {}).update(from_s=from_s, to_s=to_s)
         before_s = max((blow["to_s"] for blow in blows.values()), default=0.0)
         after = overlay(move, changes)
         after_s = max((blow["to_s"] for blow in after.get("hit", {}).values()), default=0.0)
         drawn = {
-            key: _moved(end_s, after_s - before_s + (end_s - before_s) * (recovery - 1.0))
+            key: _moved(end_s, round(after_s - before_s + (end_s - before_s) * (recovery - 1.0), 4))
             for key, end_s in ends.items()
             if key not in fixed
         }
-        return changes | _ordered(after, drawn, fixed)
+        return changes | _ordered(after, drawn, fixed, needed_s)
 
 
 def _scaled(key: str, value: float, factor: float) -> float:
@@ -224,7 +229,7 @@ def _scaled(key: str, value: float, factor: float) -> float:
 
 
 def _moved(time_s: float, by_s: float) -> float:
-    return round(time_s + round(by_s, 4), 9) if by_s else time_s
+    return round(time_s + by_s, 9) if by_s else time_s
 
 
 def _keep_possible(blow: Mapping[str, Any], changes: dict[str, Any]) -> None:
@@ -246,18 +251,29 @@ def _shifted(
         return {}
     first_s, last_s = min(from_s for from_s, _ in windows.values()), max(to_s for _, to_s in windows.values())
     limit_s = min((end_s for end_s in fixed.values() if end_s >= last_s), default=LONGEST_S)
-    by_s = min(max(shift_s, -first_s), limit_s - last_s)
+    by_s = min(max(round(shift_s, 4), -first_s), limit_s - last_s)
     return {
         name: (max(_moved(from_s, by_s), 0.0), min(_moved(to_s, by_s), limit_s))
         for name, (from_s, to_s) in windows.items()
     }
 
 
-def _ordered(move: Mapping[str, Any], drawn: Mapping[str, float], fixed: Mapping[str, float]) -> dict[str, float]:
+def _interrupted_until(phases: Mapping[str, Any]) -> dict[str, float]:
+    """By move, the last moment at which it may be broken off."""
+    times: dict[str, float] = {}
+    for phase in phases.values():
+        for interrupt in phase.get("interrupt", ()):
+            times |= {name: max(times.get(name, 0.0), float(interrupt["at_s"])) for name in interrupt["moves"]}
+    return times
+
+
+def _ordered(
+    move: Mapping[str, Any], drawn: Mapping[str, float], fixed: Mapping[str, float], needed_s: float
+) -> dict[str, float]:
     """The drawn end times of a move, put right where they would leave no time for what is in it."""
     windows = [window for key in ("hit", "track", "stretch") for window in move.get(key, {}).values()]
     throws = [throw["at_s"] for throw in move.get("throw", {}).values()]
-    needed_s = max([0.0, *(window["to_s"] for window in windows), *throws, *fixed.values()])
+    needed_s = max([needed_s, *(window["to_s"] for window in windows), *throws, *fixed.values()])
     put_right, high_s = {}, LONGEST_S
     for key, low_s in (("end_s", needed_s), ("label_end_s", fixed.get("link_s", 0.0)), ("link_s", 0.0)):
         if key in drawn:
