@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ from soulsgym.controls import ACTION_CONTROLS
 from soulsgym.engine import standard_starts
 from soulsgym.errors import SoulsError
 from soulsgym.movesets import load_moveset, variants
+from soulsgym.movesets.boss import DrawBounds
 from soulsgym.movesets.damage import damage_of
-from soulsgym.movesets.draw import MAX_STRENGTH, drawn_moveset
+from soulsgym.movesets.draw import KINDS, MAX_STRENGTH, drawn_moveset
 from soulsgym.movesets.moveset import DATA
 from soulsgym.movesets.reader import Table
 from soulsgym.sim.engine import SimEngine
@@ -211,6 +213,15 @@ def test_every_key_is_explained(tmp_path, monkeypatch):
         "act",
     }
     assert asked - words - tables == set()
+
+
+def test_every_bound_tells_what_it_draws():
+    """The rows of the [draw] table name the bounds of a file, and what is drawn within each."""
+    section = (DOCS / "data-format.md").read_text(encoding="utf-8").split("### `[draw]`")[1].split("###")[0]
+    told = {key: set(re.findall(r"`(\w+)`", row)) for key, row in re.findall(r"^\| `(\w+)` \|(.*)$", section, re.M)}
+    times = {"hit_shift_s": {"from_s", "to_s"}, "recovery": {"link_s", "label_end_s", "end_s"}}
+    assert told.keys() == {field.name for field in fields(DrawBounds)}
+    assert told == {key: set(KINDS.get(key, ())) | times.get(key, set()) for key in told}
 
 
 @pytest.mark.parametrize(
