@@ -459,7 +459,9 @@ def state_is(state):
 
 
 def is_saved(run):
-    return state_is("running")(run) and any(run.checkpoints.glob("[0-9]*"))
+    """Whether a checkpoint is there and the status, which is written after it, tells of it."""
+    status = run.status()
+    return status.state == "running" and status.step > 0 and any(run.checkpoints.glob("[0-9]*"))
 
 
 def waited(seconds):
