@@ -20,12 +20,10 @@ from soulsgym.players.player import Actions, Mask, Observation
 
 STEP_S = 0.097
 """What a step adds to the durations in the observation."""
-LEAD_S = 0.79
-"""How long before its start the label of an attack chosen in a recovery comes up: recorded were 0.69, 0.79 and 0.90."""
-ROLL_BEFORE_S = 0.16
+ROLL_BEFORE_S = 0.18
 """How long before a blow he means to roll."""
 ERROR_S = 0.08
-"""Standard deviation of his timing: chosen so that he wins about half. Without error he wins six fights of seven."""
+"""Standard deviation of his timing: chosen so that he wins about half. Without error he wins four fights of five."""
 STRIKE_LOCK_S = 0.80
 """After a light attack the next roll is open this much later."""
 GET_UP_LOCK_S = 0.60
@@ -49,7 +47,7 @@ class Duellist:
 
     He rolls past the boss shortly before each blow, and strikes when no blow can come before he could roll again. The
     label of an attack that was chosen while the boss recovers comes up before its animation begins; he tells it from a
-    follow-up by when it comes, and takes the usual lead off. `delay_s` makes his dodges late by that much.
+    follow-up by when it comes, and counts from the end of the move before it. `delay_s` makes his dodges late by that much.
     """
 
     def __init__(
@@ -95,7 +93,9 @@ class Duellist:
         new = (label != self._label) | (shown_s < self._shown_s)
         before_s = self._shown_s + STEP_S - shown_s - self._lead_s
         recovering = (self._label != UNSEEN) & (before_s >= self._known.decided_s[self._row] - STEP_S / 2)
-        self._lead_s = np.where(new, np.where(recovering, LEAD_S, 0.0), self._lead_s)
+        # The attack begins when the move before it is over, and he knows how long that lasts.
+        left_s = np.where(recovering, self._known.end_s[self._row] - before_s, 0.0)
+        self._lead_s = np.where(new, left_s, self._lead_s)
         meant_s = self._before_s + self._rng.normal(0.0, self._error_s, len(label))
         self._roll_s = np.where(new, meant_s, self._roll_s)
         self._label, self._shown_s = label.copy(), shown_s
