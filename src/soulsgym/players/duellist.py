@@ -47,7 +47,8 @@ class Duellist:
 
     He rolls past the boss shortly before each blow, and strikes when no blow can come before he could roll again. The
     label of an attack that was chosen while the boss recovers comes up before its animation begins; he tells it from a
-    follow-up by when it comes, and counts from the end of the move before it. `delay_s` makes his dodges late by that much.
+    follow-up by when it comes, and counts from the end of the move before it. `delay_s` makes his dodges late by that
+    much.
     """
 
     def __init__(
