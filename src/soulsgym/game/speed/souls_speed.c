@@ -252,11 +252,12 @@ static DWORD WINAPI sleep_ex_replacement(DWORD ms, BOOL alertable)
     return sleep_any(ms, alertable != FALSE);
 }
 
+/* The owner goes first: whoever sees the new speed or count must also see that nobody owns the clock. */
 static void lapse(void)
 {
+    souls_control.owner = 0;
     rebase(1.0, 0, 0);
     souls_control.lapses++;
-    souls_control.owner = 0;
 }
 
 /* Returns when the owner was last heard of. */
