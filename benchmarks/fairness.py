@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from soulsgym.movesets import STANDARD, variants
 from soulsgym.players import FightResults, make_player
 from soulsgym.players.fights import run_fights
+from soulsgym.spec import STANDARD, variants
 
 SEED = 7
 LATE_S = 0.1

@@ -35,7 +35,7 @@ sys.path.insert(0, str(STANDIN))
 
 import standin_kit  # noqa: E402
 
-from soulsgym.controls import ACTION_CONTROLS  # noqa: E402
+from soulsgym.actions import ACTION_CONTROLS  # noqa: E402
 from soulsgym.engine import standard_starts  # noqa: E402
 from soulsgym.errors import SoulsError  # noqa: E402
 from soulsgym.game.attach import Game, attach  # noqa: E402

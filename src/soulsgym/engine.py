@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import Controls
+from soulsgym.actions import Controls
 from soulsgym.errors import StartError
 from soulsgym.state import Fights
 
 if TYPE_CHECKING:
-    from soulsgym.movesets import Moveset
+    from soulsgym.spec import FightSpec
 
 START = np.dtype(
     [
@@ -45,7 +45,7 @@ class Snapshot:
     kind: str
     fights: Fights
     hidden: npt.NDArray[Any]
-    movesets: tuple[Moveset | None, ...] = ()  # of the simulator's tables; left out: those in place
+    specs: tuple[FightSpec | None, ...] = ()  # of the simulator's tables; left out: those in place
 
 
 class Engine(Protocol):

@@ -46,7 +46,7 @@ def new_run(folder, preset, settings):
 @pytest.fixture
 def sentinel(tmp_path):
     """The file of a boss of the user's own, as the guide to a new boss makes it, with what must lie beside it."""
-    from soulsgym.movesets.moveset import DATA
+    from soulsgym.spec.fight import DATA
 
     folder = tmp_path / "my-boss"
     folder.mkdir()

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from soulsgym.controls import ACTION_CONTROLS, NOTHING
+from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
-from soulsgym.movesets import load_moveset
-from soulsgym.movesets.boss import parse_boss
-from soulsgym.movesets.moveset import DATA
-from soulsgym.movesets.reader import read_toml
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import load_fight
+from soulsgym.spec.boss import parse_boss
+from soulsgym.spec.fight import DATA
+from soulsgym.spec.reader import read_toml
 
 settings.register_profile("steady", derandomize=True, deadline=None, database=None)
 settings.load_profile("steady")
@@ -28,10 +28,10 @@ class Duel:
     The boss starts in the middle of the arena and looks along -y; the player faces him from `away_m` ahead.
     """
 
-    def __init__(self, moveset, **settings):
-        self.moveset = moveset
-        self.engine = SimEngine(moveset, 1, **settings)
-        self.player_moves = [move.name for move in moveset.player.moves]
+    def __init__(self, spec, **settings):
+        self.spec = spec
+        self.engine = SimEngine(spec, 1, **settings)
+        self.player_moves = [move.name for move in spec.player.moves]
         self.still = False
 
     def begin(self, *, away_m=10.0, player=None, boss=(140.0, 594.0, 0.0), still=True, seed=1, **start):
@@ -81,7 +81,7 @@ class Duel:
 
     def boss_move(self, record):
         """The name of what the boss is really doing."""
-        return self.moveset.boss.moves[record["boss_move"]].name
+        return self.spec.boss.moves[record["boss_move"]].name
 
     def player_move(self, record):
         return self.player_moves[record["player_move"]] if record["player_move"] >= 0 else ""
@@ -90,7 +90,7 @@ class Duel:
         """Let the boss be `at_s` into a move. `links` is (act, number of its chain) of what may follow."""
         if move != HARMLESS:
             self.still = False
-        hidden, tables, index = self.hidden, self.engine.tables[0], self.moveset.boss.move_index(move)
+        hidden, tables, index = self.hidden, self.engine.tables[0], self.spec.boss.move_index(move)
         hidden["bmove"], hidden["bt"] = index, at_s
         hidden["blabel"], hidden["blabel_t"] = tables["boss_moves"][index]["label"], at_s
         cleared = ("bcar_x", "bcar_y", "linked", "decided", "dodge_bits", "links", "first")
@@ -116,7 +116,7 @@ class Duel:
 
     def act_row(self, name, phase=1):
         """The row of an act in the tables."""
-        acts = [act.name for act in self.moveset.boss.phases[phase - 1].acts]
+        acts = [act.name for act in self.spec.boss.phases[phase - 1].acts]
         return self.engine.tables[0]["phases"][phase - 1]["act"] + acts.index(name)
 
     def place_player(self, away_m, bearing_deg=0.0):
@@ -130,20 +130,20 @@ class Duel:
 
 
 @pytest.fixture(scope="session")
-def moveset():
-    return load_moveset("iudex")
+def spec():
+    return load_fight("iudex")
 
 
 @pytest.fixture(scope="session")
-def boss_with(moveset):
+def boss_with(spec):
     """Makes the shipped fight with another boss: a function changes the content of the boss's file."""
 
     def made(change):
-        file = DATA / "movesets" / "iudex.toml"
+        file = DATA / "bosses" / "iudex.toml"
         content = read_toml(file)
         change(content)
-        reactions = tuple(move.name for move in moveset.player.moves if move.kind in ("reaction", "grabbed"))
-        return replace(moveset, boss=parse_boss(file, content, moveset.boss_animations, reactions))
+        reactions = tuple(move.name for move in spec.player.moves if move.kind in ("reaction", "grabbed"))
+        return replace(spec, boss=parse_boss(file, content, spec.boss_animations, reactions))
 
     return made
 
@@ -155,13 +155,13 @@ def new_duel():
 
 
 @pytest.fixture(scope="session")
-def _first_phase(moveset):
-    return Duel(moveset)
+def _first_phase(spec):
+    return Duel(spec)
 
 
 @pytest.fixture(scope="session")
-def _full_fight(moveset):
-    return Duel(moveset, changes=True)
+def _full_fight(spec):
+    return Duel(spec, changes=True)
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from generate import BOSSES, check_rules, moveset_of
+from generate import BOSSES, check_rules, spec_of
 
 from soulsgym.errors import DataError
-from soulsgym.movesets import load_moveset
-from soulsgym.movesets.boss import Interrupt, Run
+from soulsgym.spec import load_fight
+from soulsgym.spec.boss import Interrupt, Run
 
-IUDEX = load_moveset("iudex")
+IUDEX = load_fight("iudex")
 
 
 def changed(**changes):
@@ -42,15 +42,15 @@ def with_interrupt():
 
 @pytest.mark.parametrize("boss", BOSSES)
 def test_the_bosses_of_the_stand_in_do_only_what_it_knows(boss):
-    check_rules(moveset_of(boss))
+    check_rules(spec_of(boss))
 
 
 @pytest.mark.parametrize(
-    ("moveset", "key"),
+    ("spec", "key"),
     [(with_hop, "move.punch.kind"), (with_run, f"phase.1.act.{IUDEX.boss.phases[0].acts[0].name}.run"),
      (with_timer, "phase.1.rule.every_s"), (with_interrupt, "phase.1.interrupt")],
 )  # fmt: skip
-def test_a_boss_who_does_more_is_refused_in_one_sentence(moveset, key):
+def test_a_boss_who_does_more_is_refused_in_one_sentence(spec, key):
     with pytest.raises(DataError, match=r"is not known to the stand-in; add it to boss\.c$") as caught:
-        check_rules(moveset())
+        check_rules(spec())
     assert caught.value.key == key

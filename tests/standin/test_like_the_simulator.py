@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from soulsgym.controls import ACTION_CONTROLS, ACTION_NAMES, NOTHING
+from soulsgym.actions import ACTION_CONTROLS, ACTION_NAMES, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.game.attach import attach
 from soulsgym.game.engine import GameEngine
 from soulsgym.game.plan import load_plan
-from soulsgym.movesets import load_moveset
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import load_fight
 
 pytestmark = [pytest.mark.wine, pytest.mark.usefixtures("no_lapse")]
 
@@ -49,9 +49,9 @@ def begin(engine, starts=None):
     assert engine.notes[0]["stepping"] == "ticks", engine.notes[0]["stepping_because"]
 
 
-def simulator_of(game, moveset):
+def simulator_of(game, spec):
     """The simulator with a fight that begins where the game's stands now."""
-    simulator = SimEngine(moveset, 1)
+    simulator = SimEngine(spec, 1)
     starts = standard_starts(1)
     for who in ("player_pose", "boss_pose"):
         starts[who] = game.fights[0][who][[0, 1, 3]]
@@ -67,9 +67,9 @@ def actions():
 
 
 def test_knight_in_game_and_simulator_go_the_same_way(game):
-    moveset = load_moveset("iudex")
-    simulator = simulator_of(game, moveset)
-    harmless = moveset.boss.move_index(HARMLESS)
+    spec = load_fight("iudex")
+    simulator = simulator_of(game, spec)
+    harmless = spec.boss.move_index(HARMLESS)
     other_labels = []
     for step, action in enumerate(actions()):
         simulator.hidden["bmove"], simulator.hidden["bt"] = harmless, 0.0
@@ -89,13 +89,13 @@ def test_knight_in_game_and_simulator_go_the_same_way(game):
     ids=["runs as far as the player is away", "pushes him", "holds him through four blows"],
 )
 def test_boss_in_game_and_simulator_strikes_alike(engine, standin, move, away_m, steps, blows):
-    moveset = load_moveset("iudex")
-    x, y, heading = moveset.arena.player_start
+    spec = load_fight("iudex")
+    x, y, heading = spec.arena.player_start
     starts = standard_starts(1)
     starts["boss_pose"] = x - away_m * math.sin(heading), y - away_m * math.cos(heading), heading + math.pi
     begin(engine, starts)
-    simulator = simulator_of(engine, moveset)
-    index = moveset.boss.move_index(move)
+    simulator = simulator_of(engine, spec)
+    index = spec.boss.move_index(move)
     simulator.hidden["bmove"] = index
     standin.force(index)
     healths = set()

@@ -11,7 +11,7 @@ import pytest
 import standin_kit
 from standin_kit import SCREENS, SOURCES, WAIT_LIMIT_S, NotThere, StandinError, XKeys, date_of, rate_of
 
-from soulsgym.movesets import load_moveset
+from soulsgym.spec import load_fight
 
 pytest.importorskip("Xlib", reason="keys are pressed through X")
 pytestmark = pytest.mark.wine
@@ -20,7 +20,7 @@ W, SPACE, L = 0x57, 0x20, 0x4C
 DINPUT = SOURCES.index("dinput")
 LONG_TICKS = 600
 """For a state that a test ends itself once it has seen it."""
-IUDEX_MOVES = [move.name for move in load_moveset("iudex").boss.moves]
+IUDEX_MOVES = [move.name for move in load_fight("iudex").boss.moves]
 FOG_WALL = (125.710762, -64.05046082, 558.4857178)
 BEHIND_FOG = (126.49, 560.53, -64.047)
 START = (132.176, -68.066, 575.064)

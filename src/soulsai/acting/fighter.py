@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsai.acting.policy import Policy
-from soulsgym.controls import NOTHING
+from soulsgym.actions import NOTHING
 from soulsgym.parts.actions import ActionSet
 from soulsgym.parts.encoders import Encoder
 from soulsgym.state import Fights, action_mask_of

@@ -105,7 +105,7 @@ def _interleaved(fights: int) -> tuple[float, float, float]:
     import gymnasium
 
     import soulsgym  # noqa: F401 (registers the environments)
-    from soulsgym.controls import ACTION_CONTROLS
+    from soulsgym.actions import ACTION_CONTROLS
     from soulsgym.envs.vector import FightVectorEnv
 
     actions = _actions(fights)

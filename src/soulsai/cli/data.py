@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from soulsgym.movesets.provenance import Provenance
+    from soulsgym.spec.provenance import Provenance
 
 
 def data(
@@ -22,7 +22,7 @@ def data(
 
     Example: souls data iudex
     """
-    from soulsgym.movesets.provenance import boss_provenance, data_provenance, file_provenance
+    from soulsgym.spec.provenance import boss_provenance, data_provenance, file_provenance
 
     if not boss:
         found = data_provenance()
@@ -39,7 +39,7 @@ def data(
 
 
 def _row(found: Provenance) -> dict[str, Any]:
-    from soulsgym.movesets.moveset import DATA
+    from soulsgym.spec.fight import DATA
 
     file = found.file.relative_to(DATA) if found.file.is_relative_to(DATA) else found.file
     return {"file": file.as_posix(), **found.counts, "total": found.total}

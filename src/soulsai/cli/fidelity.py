@@ -28,17 +28,17 @@ def fidelity(
     Example: souls fidelity fight.json --json
     """
     from soulsgym.errors import MisuseError
-    from soulsgym.movesets import load_moveset
     from soulsgym.recordings import read_recording
-    from soulsgym.recordings.exact import recorded_moveset
+    from soulsgym.recordings.exact import recorded_spec
     from soulsgym.recordings.fidelity import measure_fidelity
+    from soulsgym.spec import load_fight
 
     recording = read_recording(file)
     if boss and recording.simulation and boss != recording.simulation.settings.boss:
         raise MisuseError(
             f"--boss {boss} is not the boss of {file}, which is {recording.simulation.settings.boss}; leave it out"
         )
-    measured = measure_fidelity(recording, recorded_moveset(recording) or load_moveset(boss or DEFAULT_BOSS))
+    measured = measure_fidelity(recording, recorded_spec(recording) or load_fight(boss or DEFAULT_BOSS))
     if as_json:
         typer.echo(json.dumps(_object(measured), indent=2))
     else:

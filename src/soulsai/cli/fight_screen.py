@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsai.cli.terminal import INK, Cells, Colour, Terminal
-from soulsgym.controls import ACTION_CONTROLS, ACTION_NAMES, NOTHING
-from soulsgym.envs.render import FightRenderer, palette
-from soulsgym.envs.render.words import plain_name
+from soulsgym.actions import ACTION_CONTROLS, ACTION_NAMES, NOTHING
+from soulsgym.render import FightRenderer, palette
+from soulsgym.render.words import plain_name
 from soulsgym.state import Outcome
 
 if TYPE_CHECKING:
-    from soulsgym.movesets import Moveset
     from soulsgym.recordings.recording import Recording
+    from soulsgym.spec import FightSpec
 
 LEAST_COLUMNS, LEAST_ROWS = 40, 14
 FINE = 4
@@ -48,15 +48,15 @@ def draws_colours() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb"
 
 
-def show_fight(recording: Recording, moveset: Moveset) -> None:
+def show_fight(recording: Recording, spec: FightSpec) -> None:
     """Play the one fight of a recording on standard output: in a terminal as a picture, elsewhere a line a second."""
     if not sys.stdout.isatty():
-        for line in fight_lines(recording, moveset):
+        for line in fight_lines(recording, spec):
             sys.stdout.write(f"{line}\n")
         return
     colour = draws_colours()
     with Terminal(colour=colour) as terminal:
-        _play(terminal, FightScreen(recording, moveset, plain=not colour), len(recording))
+        _play(terminal, FightScreen(recording, spec, plain=not colour), len(recording))
 
 
 def _play(terminal: Terminal, screen: FightScreen, count: int) -> None:
@@ -90,8 +90,8 @@ def _play(terminal: Terminal, screen: FightScreen, count: int) -> None:
 class FightScreen:
     """Draws records of one fight as cells of any size."""
 
-    def __init__(self, recording: Recording, moveset: Moveset, *, plain: bool) -> None:
-        self._fights, self._actions, self._moveset, self._plain = recording.fights, recording.actions, moveset, plain
+    def __init__(self, recording: Recording, spec: FightSpec, *, plain: bool) -> None:
+        self._fights, self._actions, self._spec, self._plain = recording.fights, recording.actions, spec, plain
         self._renderer: FightRenderer | None = None
         self._size = (0, 0)
         self._last = -1
@@ -118,7 +118,7 @@ class FightScreen:
         """The arena in two pixels a cell. The renderer is led up to the record for its trails, and view."""
         if self._renderer is None or self._size != (columns, rows):
             size = columns * FINE, 2 * rows * FINE
-            self._renderer, self._size = FightRenderer(self._moveset, size, words=False), (columns, rows)
+            self._renderer, self._size = FightRenderer(self._spec, size, words=False), (columns, rows)
             self._last = max(-1, i - 10)
         for j in range(self._last + 1, i):
             self._renderer.draw(self._fights[j], self._control(j))
@@ -169,7 +169,7 @@ class FightScreen:
         if at + len(clock) < columns:
             cells.write_right(0, columns, clock, FAINT)
         label = int(fight["player_animation"])
-        names = self._moveset.player_animations
+        names = self._spec.player_animations
         at = cells.write(1, 1, names[label].name if 0 <= label < len(names) else "unknown")
         at = cells.write(1, at + 1, f"{fight['player_animation_duration'][0]:.1f} s", FAINT)
         if fight["invulnerable"]:
@@ -186,12 +186,12 @@ class FightScreen:
 
     def _put_boss(self, cells: Cells, fight: np.void) -> None:
         columns, rows = cells.size
-        boss, label, move = self._moveset.boss, int(fight["boss_animation"]), int(fight["boss_move"])
+        boss, label, move = self._spec.boss, int(fight["boss_animation"]), int(fight["boss_move"])
         at = cells.write(rows - 2, 1, boss.name)
         at = cells.write(rows - 2, at + 2, f"phase {int(fight['phase'])} of {len(boss.phases)}", FAINT)
         if 0 <= move < len(boss.moves):
             at = cells.write(rows - 2, at + 2, plain_name(boss.moves[move].name), palette.WARNING)
-        names = self._moveset.boss_animations
+        names = self._spec.boss_animations
         shown = names[label] if 0 <= label < len(names) else "unknown"
         shown = f"{shown} {fight['boss_animation_duration'][0]:.1f} s"
         if at + len(shown) + 3 < columns:
@@ -245,9 +245,9 @@ def _say_too_small(cells: Cells) -> None:
         cells.write(row, 0, text, INK)
 
 
-def fight_lines(recording: Recording, moveset: Moveset) -> Iterator[str]:
+def fight_lines(recording: Recording, spec: FightSpec) -> Iterator[str]:
     """The fight in words: a line for every second, and one for whatever happens."""
-    names, labels = moveset.boss.moves, moveset.player_animations
+    names, labels = spec.boss.moves, spec.player_animations
     second = -1
     for i, fight in enumerate(recording.fights):
         at = f"{fight['time_s']:6.1f} s"

@@ -109,14 +109,14 @@ def fight_settings(configs: Sequence[Config], options: FightOptions) -> dict[str
 
 def _content(key: str, settings: dict[str, Any]) -> Any:
     """What two runs must agree on: the value, or what is in the file, of which each run has its own copy."""
-    from soulsgym.movesets import is_path, load_moveset
+    from soulsgym.spec import is_path, load_fight
 
     value = settings.get(key)
     if key not in ("boss", "variant") or value is None or not (is_path(value) or is_path(settings["boss"])):
         return value
     if value.startswith(DRAWN):
         return value
-    return load_moveset(settings["boss"], value if key == "variant" else STANDARD)
+    return load_fight(settings["boss"], value if key == "variant" else STANDARD)
 
 
 def _settings(config: Config, options: FightOptions) -> dict[str, Any]:

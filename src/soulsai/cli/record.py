@@ -86,7 +86,7 @@ def _made(
     from soulsgym.envs.boss_env import BossEnv
     from soulsgym.envs.registry import IN_THE_GAME
     from soulsgym.errors import MisuseError
-    from soulsgym.movesets.reader import suggestion
+    from soulsgym.spec.reader import suggestion
 
     if env not in soulsgym.available_envs:
         raise MisuseError(f"environment {env!r} is not one of ours{suggestion(env, soulsgym.available_envs)}")
@@ -105,7 +105,7 @@ def recorded(env: BossEnv, fighter: Fighter, fights: int, seed: int, progress: A
     """Play the fights to their ends, or to the limit of steps; those of the simulator come with what repeats them."""
     import numpy as np
 
-    from soulsgym.controls import NOTHING
+    from soulsgym.actions import NOTHING
     from soulsgym.envs.registry import MAX_EPISODE_STEPS
     from soulsgym.envs.single import FightEnv
     from soulsgym.recordings.exact import simulation_of

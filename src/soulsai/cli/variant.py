@@ -35,11 +35,11 @@ def draw(
 
     Example: souls variant draw iudex --seed 7 --out my.toml
     """
-    from soulsgym.movesets import load_moveset
-    from soulsgym.movesets.draw import write_overlay
+    from soulsgym.spec import load_fight
+    from soulsgym.spec.draw import write_overlay
 
     write_overlay(out, boss, seed, strength)
-    drawn = load_moveset(boss, str(out.absolute()))
+    drawn = load_fight(boss, str(out.absolute()))
     kinds, total = _moved(drawn.files[0], drawn.files[-1])
     moved = sum(kinds.values())
     if as_json:
@@ -53,9 +53,9 @@ def draw(
 
 def _moved(boss: Path, drawn: Path) -> tuple[dict[str, int], int]:
     """How many numbers of the boss's file are others in the drawn one, by kind, and how many there are."""
-    from soulsgym.movesets.draw import KIND_OF
-    from soulsgym.movesets.overlay import overlay
-    from soulsgym.movesets.reader import read_toml
+    from soulsgym.spec.draw import KIND_OF
+    from soulsgym.spec.overlay import overlay
+    from soulsgym.spec.reader import read_toml
 
     content = read_toml(boss)
     before, after = (dict(_numbers(each)) for each in (content, overlay(content, read_toml(drawn))))

@@ -68,12 +68,12 @@ def watch(
             typer.echo(_replayed(run, fight, video, pixels))
         return
     from soulsai.learning.loading import load_contestant
-    from soulsgym.movesets import load_moveset
+    from soulsgym.spec import load_fight
 
     one = load_contestant(run, latest=latest, warn=warn)
     options = FightOptions(variant, randomize, phase, full, no_hit, boss)
     settings = fight_settings([one.config] if one.config else [], options)
-    load_moveset(settings.get("boss", "iudex"), settings.get("variant", "standard"))  # one file, not twenty drawn ones
+    load_fight(settings.get("boss", "iudex"), settings.get("variant", "standard"))  # one file, not twenty drawn ones
     fighter = one.fighter(settings.get("boss", "iudex"))
     if html is not None or terminal:
         typer.echo(_told_again(_played(one, fighter, seed, settings), one.name, html))
@@ -90,22 +90,22 @@ def watch(
 
 def _replayed(file: str, number: int, video: Path | None, size: tuple[int, int]) -> str:
     """Show a recorded fight; how it ended."""
-    from soulsai.evaluation.thoughts import moveset_of, read_told
+    from soulsai.evaluation.thoughts import read_told, spec_of
     from soulsai.evaluation.video import write_video
-    from soulsgym.controls import ACTION_CONTROLS
-    from soulsgym.envs.render import FightRenderer
+    from soulsgym.actions import ACTION_CONTROLS
     from soulsgym.errors import MisuseError
+    from soulsgym.render import FightRenderer
 
     told = read_told(Path(file))
-    recording, moveset = told.recording, moveset_of(told.about)
+    recording, spec = told.recording, spec_of(told.about)
     bounds = recording.bounds()
     if number > len(bounds):
         raise MisuseError(f"--fight {number} is not in {file}, which holds {len(bounds)}; give 1 to {len(bounds)}")
     if video is not None:
         with bar(f"writing {video}"):
-            return write_video(video, recording, number - 1, moveset, size=size).sentence
+            return write_video(video, recording, number - 1, spec, size=size).sentence
     low, high = bounds[number - 1]
-    renderer = FightRenderer(moveset, size)
+    renderer = FightRenderer(spec, size)
     _open_window(renderer, recording.fights[low])
     for record, action in zip(recording.fights[low + 1 : high], recording.actions[low + 1 : high], strict=True):
         renderer.show(record, ACTION_CONTROLS[action])
@@ -176,9 +176,9 @@ def _told_again(told: Told, name: str, page: Path | None) -> str:
         write_atomically(page, shared_page(scene_from(told, name)), durably=False)
         return f"{page}: {ending}"
     from soulsai.cli.fight_screen import show_fight
-    from soulsai.evaluation.thoughts import moveset_of
+    from soulsai.evaluation.thoughts import spec_of
 
-    show_fight(told.recording, moveset_of(told.about))
+    show_fight(told.recording, spec_of(told.about))
     return ending
 
 
@@ -195,18 +195,18 @@ def _shown(fighter: Fighter, seed: int, settings: dict[str, Any], size: tuple[in
     """Play a fight in a window; how it ended."""
     from soulsai.evaluation.evaluate import STEP_LIMIT, begin_fights, played_steps
     from soulsai.evaluation.evaluation import EvaluationSettings
-    from soulsgym.envs.render import FightRenderer
-    from soulsgym.movesets import STANDARD, load_moveset
+    from soulsgym.render import FightRenderer
     from soulsgym.sim.engine import SimEngine
+    from soulsgym.spec import STANDARD, load_fight
 
     standard: dict[str, Any] = {
         "boss": "iudex", "variant": STANDARD, "phase": 1, "full": True, "random_pose": False,
         "step_limit": STEP_LIMIT, "no_hit": False,
     }  # fmt: skip
     fight = EvaluationSettings(**(standard | settings), seed=seed, fights=1)
-    moveset = load_moveset(fight.boss, fight.variant)
-    engine = SimEngine(moveset, 1, phase=fight.phase, changes=fight.full, randomize=fight.randomize)
-    renderer = FightRenderer(moveset, size)
+    spec = load_fight(fight.boss, fight.variant)
+    engine = SimEngine(spec, 1, phase=fight.phase, changes=fight.full, randomize=fight.randomize)
+    renderer = FightRenderer(spec, size)
     begin_fights(engine, fight, 0, 1)
     _open_window(renderer, engine.fights[0])
     for _, controls, _ in played_steps(engine, fighter, fight):

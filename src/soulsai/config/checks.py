@@ -40,8 +40,8 @@ def _variant_problems(config: Config) -> Iterator[str]:
         return
     # Imported late, and not for the defaults: `souls presets` need not wait for it.
     from soulsgym.errors import MisuseError
-    from soulsgym.movesets import is_path, variants
-    from soulsgym.movesets.population import drawn_count
+    from soulsgym.spec import is_path, variants
+    from soulsgym.spec.population import drawn_count
 
     try:
         # A path may be one of the learner's machine, or only its copy is left: files are checked where they are read.
@@ -83,7 +83,7 @@ def _action_problems(names: tuple[str, ...]) -> Iterator[str]:
     if not names:
         return
     # Imported late: the names live beside the simulator.
-    from soulsgym.controls import ACTION_NAMES
+    from soulsgym.actions import ACTION_NAMES
 
     for name in names:
         if name not in ACTION_NAMES:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from soulsai.config.setting import setting
 
 STANDARD, DRAWN = "standard", "drawn:"
-"""As soulsgym.movesets has them, which takes a moment to load."""
+"""As soulsgym.spec has them, which takes a moment to load."""
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.envs.render.edges import Edges
-from soulsgym.envs.render.shading import SURROUNDINGS_M, corners_of, shades
-from soulsgym.envs.render.sketch import Sketch
-from soulsgym.movesets.arena import Arena
+from soulsgym.render.edges import Edges
+from soulsgym.render.shading import SURROUNDINGS_M, corners_of, shades
+from soulsgym.render.sketch import Sketch
+from soulsgym.spec.arena import Arena
 
 PX_PER_M = 3.0
 """The ground has no edges within: scaled up it looks as smooth as with more."""

@@ -14,17 +14,17 @@ import numpy.typing as npt
 from soulsai.dashboard.ground import ground_of
 from soulsai.dashboard.sharing import page_of
 from soulsai.evaluation.evaluation import FALL
-from soulsai.evaluation.thoughts import PROBABILITY, Thoughts, Told, moveset_of, read_told
+from soulsai.evaluation.thoughts import PROBABILITY, Thoughts, Told, read_told, spec_of
 from soulsai.evaluation.video import OUTCOMES
-from soulsgym.controls import ACTION_CONTROLS, ACTION_NAMES, DIRECTIONS
-from soulsgym.envs.render.blows import draw_boss_blows, draw_player_blow
-from soulsgym.envs.render.bodies import FALL_MOVE, parries
-from soulsgym.envs.render.plan import Stand
-from soulsgym.envs.render.sketch import Sketch
-from soulsgym.envs.render.story import Story
-from soulsgym.envs.render.words import plain_name
+from soulsgym.actions import ACTION_CONTROLS, ACTION_NAMES, DIRECTIONS
 from soulsgym.errors import MisuseError, RecordingError
-from soulsgym.movesets import Moveset
+from soulsgym.render.blows import draw_boss_blows, draw_player_blow
+from soulsgym.render.bodies import FALL_MOVE, parries
+from soulsgym.render.plan import Stand
+from soulsgym.render.sketch import Sketch
+from soulsgym.render.story import Story
+from soulsgym.render.words import plain_name
+from soulsgym.spec import FightSpec
 from soulsgym.state import NUM_ACTIONS, Fights, Outcome, action_mask_of, copied
 
 FORMAT = 1
@@ -59,19 +59,17 @@ def fights_in(file: Path) -> list[dict[str, Any]]:
 @functools.lru_cache(maxsize=4096)
 def _entries(file: Path, _changed_ns: int, _size: int) -> tuple[dict[str, Any], ...]:
     told = read_told(file)
-    moveset = moveset_of(told.about)
-    return tuple(
-        _entry(told, moveset, number, low, high) for number, (low, high) in enumerate(told.recording.bounds(), 1)
-    )
+    spec = spec_of(told.about)
+    return tuple(_entry(told, spec, number, low, high) for number, (low, high) in enumerate(told.recording.bounds(), 1))
 
 
-def _entry(told: Told, moveset: Moveset, number: int, low: int, high: int) -> dict[str, Any]:
+def _entry(told: Told, spec: FightSpec, number: int, low: int, high: int) -> dict[str, Any]:
     last = told.recording.fights[high - 1]
     return {
         "number": number,
         "step": told.about.get("step"),
         "outcome": OUTCOMES.get(Outcome(int(last["outcome"])), UNKNOWN) if _is_outcome(last) else UNKNOWN,
-        "killed_by": _killer(last, moveset),
+        "killed_by": _killer(last, spec),
         "time_s": round(float(last["time_s"]), 1),
         "steps": high - low,
         "player_hp_share": _share(last["player_hp"][0], last["player_max_hp"]),
@@ -85,13 +83,13 @@ def _is_outcome(fight: np.void) -> bool:
     return int(fight["outcome"]) in [int(outcome) for outcome in Outcome]
 
 
-def _killer(fight: np.void, moveset: Moveset) -> str:
+def _killer(fight: np.void, spec: FightSpec) -> str:
     outcome, move = int(fight["outcome"]), int(fight["killed_by"])
     if outcome == Outcome.FELL:
         return FALL
-    if outcome != Outcome.DIED or not 0 <= move < len(moveset.boss.moves):
+    if outcome != Outcome.DIED or not 0 <= move < len(spec.boss.moves):
         return ""
-    return plain_name(moveset.boss.moves[move].name)
+    return plain_name(spec.boss.moves[move].name)
 
 
 def _share(value: float, most: float) -> float:
@@ -112,20 +110,20 @@ def scene_from(told: Told, name: str, number: int = 1) -> Scene:
     if not 1 <= number <= len(bounds):
         raise MisuseError(f"fight {number} is not in {name}, which holds {len(bounds)}; give 1 to {len(bounds)}")
     low, high = bounds[number - 1]
-    moveset = moveset_of(told.about)
-    fights, actions = _known(told.recording.fights[low:high], moveset), told.recording.actions[low:high]
+    spec = spec_of(told.about)
+    fights, actions = _known(told.recording.fights[low:high], spec), told.recording.actions[low:high]
     return {
         "format": FORMAT,
         "name": name,
-        **_entry(told, moveset, number, low, high),
+        **_entry(told, spec, number, low, high),
         "about": {key: value for key, value in told.about.items() if isinstance(value, (str, int, float, bool))},
-        "boss": moveset.boss.name,
-        "phases": len(moveset.boss.phases),
-        "radius": [round(100 * moveset.player.radius_m), round(100 * moveset.boss.radius_m)],
-        "arena": ground_of(moveset.arena),
+        "boss": spec.boss.name,
+        "phases": len(spec.boss.phases),
+        "radius": [round(100 * spec.player.radius_m), round(100 * spec.boss.radius_m)],
+        "arena": ground_of(spec.arena),
         "actions": list(ACTION_NAMES),
-        **_course(fights, actions, moveset),
-        **_drawn(fights, moveset),
+        **_course(fights, actions, spec),
+        **_drawn(fights, spec),
         "thoughts": _thoughts(told.thoughts and told.thoughts.of(low, high)),
         "reason": told.reason,
     }
@@ -136,22 +134,22 @@ def shared_page(scene: Scene, title: str = "") -> str:
     return page_of(scene, title or f"{scene['boss']}: {scene['outcome']} after {scene['time_s']} s")
 
 
-def _known(fights: Fights, moveset: Moveset) -> Fights:
+def _known(fights: Fights, spec: FightSpec) -> Fights:
     """The records without moves that this moveset does not have: somebody's file may hold any number."""
     cleaned = copied(np.ascontiguousarray(fights))
-    for name, count in (("boss_move", len(moveset.boss.moves)), ("player_move", len(moveset.player.moves))):
+    for name, count in (("boss_move", len(spec.boss.moves)), ("player_move", len(spec.player.moves))):
         cleaned[name][cleaned[name] >= count] = -1
     cleaned["boss_move"] = np.maximum(cleaned["boss_move"], -1)
     return cleaned
 
 
-def _course(fights: Fights, actions: npt.NDArray[np.int64], moveset: Moveset) -> dict[str, Any]:
+def _course(fights: Fights, actions: npt.NDArray[np.int64], spec: FightSpec) -> dict[str, Any]:
     """What is known of every record, a list each: places in cm, headings in milliradians, times in ms."""
     player_labels, player = _labelled(
-        fights["player_animation"], [animation.name for animation in moveset.player_animations]
+        fights["player_animation"], [animation.name for animation in spec.player_animations]
     )
-    boss_labels, boss = _labelled(fights["boss_animation"], list(moveset.boss_animations))
-    moves, move = _moves(fights["boss_move"], moveset)
+    boss_labels, boss = _labelled(fights["boss_animation"], list(spec.boss_animations))
+    moves, move = _moves(fights["boss_move"], spec)
     powers = 1 << np.arange(NUM_ACTIONS)
     return {
         "time_ms": _whole(1000.0 * fights["time_s"]),
@@ -205,10 +203,10 @@ def _labelled(numbers: npt.NDArray[np.int64], names: list[str]) -> tuple[list[st
     return [names[i] if 0 <= i < len(names) else UNKNOWN for i in found.tolist()], places.tolist()
 
 
-def _moves(numbers: npt.NDArray[np.int32], moveset: Moveset) -> tuple[list[dict[str, Any] | None], list[int]]:
+def _moves(numbers: npt.NDArray[np.int32], spec: FightSpec) -> tuple[list[dict[str, Any] | None], list[int]]:
     """What the boss really does, where it is known: the moves that occur with the times of their blows."""
     found, places = np.unique(numbers, return_inverse=True)
-    known = moveset.boss.moves
+    known = spec.boss.moves
     rows: list[dict[str, Any] | None] = []
     for i in found.tolist():
         move = known[i] if 0 <= i < len(known) else None
@@ -233,9 +231,9 @@ def _intents(fights: Fights, actions: npt.NDArray[np.int64]) -> list[int | None]
     return [heading if i and some else None for i, (heading, some) in enumerate(zip(headings, pressed, strict=True))]
 
 
-def _drawn(fights: Fights, moveset: Moveset) -> dict[str, Any]:
+def _drawn(fights: Fights, spec: FightSpec) -> dict[str, Any]:
     """Areas of blows as windows and videos draw them, what happened when, and how the fighters look."""
-    sketch, story = Sketch(), Story(moveset)
+    sketch, story = Sketch(), Story(spec)
     blows: dict[int, Any] = {}
     strikes: dict[int, Any] = {}
     events: list[list[Any]] = []
@@ -244,14 +242,14 @@ def _drawn(fights: Fights, moveset: Moveset) -> dict[str, Any]:
         begun = story.step
         story.notice(fight)
         boss = Stand(float(fight["boss_pose"][0]), float(fight["boss_pose"][1]), float(fight["boss_pose"][3]))
-        draw_boss_blows(sketch, fight, HERE, _seen_from(boss, fight["player_pose"]), moveset, story.stretches)
+        draw_boss_blows(sketch, fight, HERE, _seen_from(boss, fight["player_pose"]), spec, story.stretches)
         if operations := sketch.take():
             blows[i] = operations
-        draw_player_blow(sketch, fight, HERE, moveset)
+        draw_player_blow(sketch, fight, HERE, spec)
         if operations := sketch.take():
             strikes[i] = operations
         events += [[i, word.text, word.kind] for word in story.words if word.step == story.step != begun]
-        flags.append(_flags(fight, moveset, story))
+        flags.append(_flags(fight, spec, story))
     return {
         "outlines": [_steps(outline) for outline in sketch.outlines],
         "colours": [f"{red},{green},{blue}" for red, green, blue in sketch.colours],
@@ -274,13 +272,13 @@ def _steps(outline: tuple[int, ...]) -> list[int]:
     return [*outline[:2], *(b - a for a, b in zip(outline, outline[2:], strict=False))]
 
 
-def _flags(fight: np.void, moveset: Moveset, story: Story) -> int:
+def _flags(fight: np.void, spec: FightSpec, story: Story) -> int:
     move, boss_move = int(fight["player_move"]), int(fight["boss_move"])
-    boss = moveset.boss.moves
+    boss = spec.boss.moves
     shown = {
         INVULNERABLE: bool(fight["invulnerable"]) and move != FALL_MOVE,
         ROLLING: bool(story.traces) and story.traces[-1].rolling,
-        PARRYING: parries(fight, moveset),
+        PARRYING: parries(fight, spec),
         FALLING: move == FALL_MOVE,
         OPENED: boss_move >= 0 and boss[boss_move].kind in OPEN_KINDS,
         LOCKED: bool(fight["lock_on"]),

@@ -14,12 +14,12 @@ from soulsai.evaluation.fighter import Fighter, Flags, Int64s
 from soulsai.evaluation.seeds import evaluation_seeds
 from soulsai.evaluation.tally import Tally
 from soulsai.evaluation.witness import Witness
-from soulsgym.controls import NOTHING, Controls, controls_of
+from soulsgym.actions import NOTHING, Controls, controls_of
 from soulsgym.engine import Engine, standard_starts
 from soulsgym.errors import GameError, MisuseError
-from soulsgym.movesets import STANDARD, Moveset
-from soulsgym.movesets.population import evaluation_movesets
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import STANDARD, FightSpec
+from soulsgym.spec.population import evaluation_specs
 from soulsgym.state import NUM_ACTIONS, Fights, Outcome, copied
 
 if TYPE_CHECKING:
@@ -68,18 +68,18 @@ def evaluate(
     first ones.
     """
     _refuse_impossible(fights, step_limit, batch)
-    movesets = evaluation_movesets(boss, variant)
+    specs = evaluation_specs(boss, variant)
     settings = EvaluationSettings(
-        boss, variant, phase, full, float(randomize), random_pose, step_limit, no_hit, seed, fights * len(movesets),
+        boss, variant, phase, full, float(randomize), random_pose, step_limit, no_hit, seed, fights * len(specs),
         "game" if game else "sim",
     )  # fmt: skip
-    tally = Tally(movesets[0], knows_dodges=game is None)
+    tally = Tally(specs[0], knows_dodges=game is None)
     # As many in every round, or nearly: a round takes as long as its longest fight.
     n = 1 if game else _share(fights, batch)  # of a file
-    files = _share(len(movesets), max(1, batch // fights))
+    files = _share(len(specs), max(1, batch // fights))
     endings = []
-    for low in range(0, len(movesets), files):
-        group = movesets[low : low + files]
+    for low in range(0, len(specs), files):
+        group = specs[low : low + files]
         one = made(fighter, len(group) * n)
         engine = (
             _game_engine(settings, game)
@@ -93,7 +93,7 @@ def evaluate(
                 endings.append(_play_round(engine, one, settings, tally, first, count, progress, witness))
         finally:
             engine.close()
-    return _evaluation(settings, movesets[0], tally, np.concatenate(endings))
+    return _evaluation(settings, specs[0], tally, np.concatenate(endings))
 
 
 def _share(number: int, most: int) -> int:
@@ -199,11 +199,11 @@ def _end_at_hit(fights: Fights, playing: Flags) -> None:
     fights["outcome"][hit] = DIED
 
 
-def _evaluation(settings: EvaluationSettings, moveset: Moveset, tally: Tally, endings: Fights) -> Evaluation:
+def _evaluation(settings: EvaluationSettings, spec: FightSpec, tally: Tally, endings: Fights) -> Evaluation:
     places, hit_places = tally.places()
     return Evaluation(
         settings=settings,
-        last_phase=len(moveset.boss.phases) if settings.full else settings.phase,
+        last_phase=len(spec.boss.phases) if settings.full else settings.phase,
         outcome=endings["outcome"].astype(np.int32),
         killed_by=tuple(
             tally.name_of(move) if outcome == DIED else FALL if outcome == FELL else ""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from soulsai.evaluation.statistics import normal_quantile, wilson
 from soulsgym.errors import MisuseError
-from soulsgym.movesets.population import drawn_count, evaluation_seed
+from soulsgym.spec.population import drawn_count, evaluation_seed
 from soulsgym.state import Outcome
 
 FORMAT = 1

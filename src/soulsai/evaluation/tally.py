@@ -10,7 +10,7 @@ import numpy.typing as npt
 from soulsai.evaluation.evaluation import FALL, AttackCount, Breakdown, DamageOverTime, Groups
 from soulsai.evaluation.fighter import Flags, Int64s
 from soulsgym.envs.fights import UNKNOWN
-from soulsgym.movesets import Moveset
+from soulsgym.spec import FightSpec
 from soulsgym.state import Fights, Outcome
 
 DISTANCES_M = (2.0, 3.0, 4.0, 6.0)
@@ -41,14 +41,14 @@ class Tally:
     Beside the moves of the boss there is one more, the last: -1, what a running game did not tell.
     """
 
-    def __init__(self, moveset: Moveset, *, knows_dodges: bool = True) -> None:
-        self._names, self._knows_dodges = _move_names(moveset), knows_dodges
-        self._attack = _attack_of_move(moveset)
-        self._blows = np.array([*(len(move.hits) for move in moveset.boss.moves), 0])
+    def __init__(self, spec: FightSpec, *, knows_dodges: bool = True) -> None:
+        self._names, self._knows_dodges = _move_names(spec), knows_dodges
+        self._attack = _attack_of_move(spec)
+        self._blows = np.array([*(len(move.hits) for move in spec.boss.moves), 0])
         self._is_attack = self._blows > 0
         self._started, self._hits, self._dodged = (np.zeros(len(self._names), np.int64) for _ in range(3))
         self._damage = np.zeros(len(self._names))
-        self._hit_blows, self._fatal_blows = _Blows(moveset), _Blows(moveset)
+        self._hit_blows, self._fatal_blows = _Blows(spec), _Blows(spec)
         self._falls = 0
         self._places, self._hit_places = (np.zeros((GRID_CELLS, GRID_CELLS), np.int64) for _ in range(2))
         self._pace = _Pace()
@@ -190,10 +190,10 @@ class _Pace:
 class _Blows:
     """Counts of blows by attack, and by how the player stood a step before: afterwards he reels or is dead."""
 
-    def __init__(self, moveset: Moveset) -> None:
-        self._attacks = _move_names(moveset)
+    def __init__(self, spec: FightSpec) -> None:
+        self._attacks = _move_names(spec)
         # Number -1, an animation that is not in the table, ends up in the last place.
-        self._animations = [*(animation.name for animation in moveset.player_animations), UNKNOWN]
+        self._animations = [*(animation.name for animation in spec.player_animations), UNKNOWN]
         self.attack = np.zeros(len(self._attacks), np.int64)
         self._distance = np.zeros(len(DISTANCE_NAMES), np.int64)
         self._animation = np.zeros(len(self._animations), np.int64)
@@ -229,13 +229,13 @@ def _hurt(fights: Fights) -> Flags:
     return hurt
 
 
-def _move_names(moveset: Moveset) -> list[str]:
-    return [*(move.name for move in moveset.boss.moves), UNKNOWN]
+def _move_names(spec: FightSpec) -> list[str]:
+    return [*(move.name for move in spec.boss.moves), UNKNOWN]
 
 
-def _attack_of_move(moveset: Moveset) -> Int64s:
+def _attack_of_move(spec: FightSpec) -> Int64s:
     """For every move the one it belongs to: the throw belongs to the grab that leads to it."""
-    boss = moveset.boss
+    boss = spec.boss
     attack = np.arange(len(boss.moves) + 1)
     for i, move in enumerate(boss.moves):
         if move.grab_move:

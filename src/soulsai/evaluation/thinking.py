@@ -15,7 +15,7 @@ from soulsai.acting.policy import NetworkPolicy
 from soulsai.config.schema import Config
 from soulsai.errors import ConfigError
 from soulsai.evaluation.thoughts import PROBABILITY, Layer, Q, Thoughts, shaded
-from soulsai.learning.wiring import build_actions, build_encoder, build_fighter, main_moveset
+from soulsai.learning.wiring import build_actions, build_encoder, build_fighter, main_spec
 from soulsai.networks import ActorCritic, QNetwork
 from soulsai.networks.layers import ACTIVATIONS
 from soulsai.ops.masked import masked_argmax
@@ -142,7 +142,7 @@ def _listener(heard: Activations, name: str) -> Any:
 
 
 def _sights(config: Config) -> tuple[str, ...]:
-    return tuple(build_encoder(config, main_moveset(config), 1).names)
+    return tuple(build_encoder(config, main_spec(config), 1).names)
 
 
 def _plain(tensor: Tensor) -> npt.NDArray[Any]:

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from soulsai.runs.fight_files import file_name, own_files, unpack_names
 from soulsai.runs.files import write_atomically
 from soulsgym.errors import SoulsError
-from soulsgym.movesets import STANDARD, Moveset, load_moveset
-from soulsgym.movesets.draw import drawn_moveset
 from soulsgym.recordings.recording import Recording, read_recording, recording_arrays
+from soulsgym.spec import STANDARD, FightSpec, load_fight
+from soulsgym.spec.draw import drawn_spec
 from soulsgym.state import NUM_ACTIONS
 
 FORMAT = 1
@@ -146,18 +146,18 @@ def about_boss(boss: str, variant: str, draw_seed: int | None = None) -> dict[st
     return about | ({"files": files} if files else {})
 
 
-def moveset_of(about: Mapping[str, Any]) -> Moveset:
+def spec_of(about: Mapping[str, Any]) -> FightSpec:
     """The moveset that a recording tells of; that of the boss which everybody begins with if it tells of none."""
     boss, seed, files = str(about.get("boss") or BOSS), about.get("draw_seed"), about.get("files", {})
     variant = STANDARD if seed is not None else str(about.get("variant") or STANDARD)
     is_told = isinstance(files, dict) and all(isinstance(text, str) for text in files.values())
     if not is_told or not isinstance(seed, (int, type(None))):
-        return load_moveset(BOSS)  # somebody's file may tell anything
+        return load_fight(BOSS)  # somebody's file may tell anything
     try:
         boss, (variant,) = unpack_names(boss, [variant], files, "recording")
-        return load_moveset(boss, variant) if seed is None else drawn_moveset(boss, seed)
+        return load_fight(boss, variant) if seed is None else drawn_spec(boss, seed)
     except SoulsError:
-        return load_moveset(BOSS)
+        return load_fight(BOSS)
 
 
 def fight_of(told: Told, number: int) -> Told:

@@ -18,12 +18,12 @@ from soulsai.errors import RunError
 from soulsai.evaluation.evaluate import STEP_LIMIT, FighterMaker, begin_fights, made, played_steps
 from soulsai.evaluation.evaluation import FALL, EvaluationSettings
 from soulsai.evaluation.fighter import Fighter
-from soulsgym.controls import ACTION_CONTROLS
-from soulsgym.envs.render import FightRenderer
+from soulsgym.actions import ACTION_CONTROLS
 from soulsgym.errors import MisuseError
-from soulsgym.movesets import STANDARD, Moveset, load_moveset
 from soulsgym.recordings.recording import Recording
+from soulsgym.render import FightRenderer
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import STANDARD, FightSpec, load_fight
 from soulsgym.state import Fights, Outcome
 
 SUFFIXES = (".mp4", ".gif")
@@ -89,22 +89,22 @@ def record_video(
     settings = EvaluationSettings(
         boss, variant, phase, full, float(randomize), random_pose, step_limit, no_hit, seed, 1
     )
-    moveset = load_moveset(boss, variant)
-    renderer = FightRenderer(moveset, size, fps=fps)
-    engine = SimEngine(moveset, 1, phase=phase, changes=full, randomize=randomize)
+    spec = load_fight(boss, variant)
+    renderer = FightRenderer(spec, size, fps=fps)
+    engine = SimEngine(spec, 1, phase=phase, changes=full, randomize=randomize)
     pictures = 0
     with _writer(path, size, fps) as write:
         for picture in _pictures(engine, made(fighter, 1), settings, renderer, fps):
             write(picture)
             pictures += 1
-    return _summary(path, moveset, engine.fights, pictures)
+    return _summary(path, spec, engine.fights, pictures)
 
 
 def write_video(
     path: Path,
     recording: Recording,
     number: int,
-    moveset: Moveset,
+    spec: FightSpec,
     *,
     size: tuple[int, int] = (960, 720),
     fps: float = STEPS_PER_S,
@@ -112,7 +112,7 @@ def write_video(
     """Write fight `number` of a recording, of the simulator or of the game, to an .mp4 or .gif."""
     _refuse_impossible(path, size, fps)
     low, high = recording.bounds()[number]
-    renderer = FightRenderer(moveset, size, fps=fps)
+    renderer = FightRenderer(spec, size, fps=fps)
     pictures = 0
     with _writer(path, size, fps) as write:
         for fight, action in zip(recording.fights[low:high], recording.actions[low:high], strict=True):
@@ -122,7 +122,7 @@ def write_video(
         for _ in range(round(LAST_PICTURE_S * fps)):
             write(picture)
             pictures += 1
-    return _summary(path, moveset, recording.fights[high - 1 : high], pictures)
+    return _summary(path, spec, recording.fights[high - 1 : high], pictures)
 
 
 def _refuse_impossible(path: Path, size: tuple[int, int], fps: float) -> None:
@@ -207,11 +207,11 @@ def _imageio_ffmpeg() -> Any:
     return imageio_ffmpeg
 
 
-def _summary(path: Path, moveset: Moveset, fights: Fights, pictures: int) -> VideoSummary:
+def _summary(path: Path, spec: FightSpec, fights: Fights, pictures: int) -> VideoSummary:
     fight = fights[0]
     outcome = Outcome(int(fight["outcome"]))
     move = int(fight["killed_by"])
-    killers = {Outcome.DIED: moveset.boss.moves[move].name if move >= 0 else "", Outcome.FELL: FALL}
+    killers = {Outcome.DIED: spec.boss.moves[move].name if move >= 0 else "", Outcome.FELL: FALL}
     return VideoSummary(
         path=path,
         outcome=OUTCOMES[outcome],

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsai.evaluation.evaluation import EvaluationSettings
-from soulsgym.controls import ACTION_CONTROLS, NOTHING, Controls
+from soulsgym.actions import ACTION_CONTROLS, NOTHING, Controls
 from soulsgym.errors import MisuseError
 from soulsgym.recordings.recording import Recording
 from soulsgym.state import FIGHT, Fights, Outcome, copied

@@ -18,7 +18,7 @@ from soulsai.checkpoints.store import Checkpoint, CheckpointStore
 from soulsai.config.schema import Config
 from soulsai.errors import RunError
 from soulsai.evaluation.fighter import Fighter, ScriptedFighter
-from soulsai.learning.wiring import build_actions, build_encoder, build_fighter, build_networks, main_moveset, quiet
+from soulsai.learning.wiring import build_actions, build_encoder, build_fighter, build_networks, main_spec, quiet
 from soulsai.networks import ActorCritic, QNetwork
 from soulsai.runs.fight_files import config_of
 from soulsai.runs.run import Run
@@ -115,7 +115,7 @@ def sizes_of(config: Config) -> tuple[int, int]:
         world = GymWorld(config.gym.id, 1, config.gym.kwargs)
         world.close()
         return world.observation_size, world.num_actions
-    return build_encoder(config, main_moveset(config), 1).size, len(build_actions(config).indices)
+    return build_encoder(config, main_spec(config), 1).size, len(build_actions(config).indices)
 
 
 def _tensors(saved: Checkpoint, name: str, *, latest: bool) -> Tensors:

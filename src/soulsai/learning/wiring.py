@@ -26,14 +26,14 @@ from soulsai.runs.fight_files import files_of
 from soulsai.transport.experience import Layout
 from soulsai.transport.links import LearnerLink, WorkerLink
 from soulsgym.envs.encoded import EncodedFights, FightParts, LiveFights
-from soulsgym.movesets import Moveset, load_moveset
-from soulsgym.movesets.population import Population
 from soulsgym.parts.actions import ActionSet, make_actions
 from soulsgym.parts.encoders import Encoder, make_encoder
 from soulsgym.parts.endings import make_ending
 from soulsgym.parts.rewards import make_reward
 from soulsgym.parts.starts import make_starts
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import FightSpec, load_fight
+from soulsgym.spec.population import Population
 
 if TYPE_CHECKING:
     from soulsgym.game.opening import GameOptions
@@ -151,22 +151,22 @@ def build_actions(config: Config) -> ActionSet:
     return make_actions(config.actions.preset, config.actions.names)
 
 
-def main_moveset(config: Config) -> Moveset:
+def main_spec(config: Config) -> FightSpec:
     """The file that the agent is measured on; what it sees and is rewarded for has the same size in all of them."""
-    return load_moveset(config.fight.boss, config.fight.main_variant)
+    return load_fight(config.fight.boss, config.fight.main_variant)
 
 
-def build_encoder(config: Config, moveset: Moveset, n: int) -> Encoder:
+def build_encoder(config: Config, spec: FightSpec, n: int) -> Encoder:
     """What the agent sees."""
-    return make_encoder(config.encoder.name, n, moveset, history=config.encoder.history)
+    return make_encoder(config.encoder.name, n, spec, history=config.encoder.history)
 
 
 def build_fighter(config: Config, policy: Policy) -> PolicyFighter:
     """A fighter that sees and acts as in training."""
-    moveset = main_moveset(config)
+    spec = main_spec(config)
     return PolicyFighter(
         policy,
-        lambda n: build_encoder(config, moveset, n),
+        lambda n: build_encoder(config, spec, n),
         build_actions(config),
         decisions=config.fight.decisions,
         masks=config.actions.masks,
@@ -186,7 +186,7 @@ def _fights(config: Config) -> EncodedFights:
     fight, n = config.fight, config.fight.number
     population = Population(fight.boss, fight.variants, n, strength=fight.draw_strength)
     engine = SimEngine(
-        population.movesets,
+        population.specs,
         n,
         counts=population.counts,
         phase=fight.phase,
@@ -194,7 +194,7 @@ def _fights(config: Config) -> EncodedFights:
         randomize=fight.randomize,
         threads=threads_of(config) if n >= FIGHTS_WORTH_THREADS else 1,
     )
-    parts = _parts(config, main_moveset(config), n)
+    parts = _parts(config, main_spec(config), n)
     return EncodedFights(engine, parts, decisions=fight.decisions, population=population)
 
 
@@ -203,21 +203,21 @@ def _game_fights(config: Config, game: GameOptions | None) -> EncodedFights:
     from soulsgym.game.plan import load_plan
 
     fight = config.fight
-    moveset = main_moveset(config)
+    spec = main_spec(config)
     engine = open_engine(load_plan(fight.boss), game or GameOptions(), phase=fight.phase, changes=fight.full)
-    return LiveFights(engine, _parts(config, moveset, 1), decisions=fight.decisions)
+    return LiveFights(engine, _parts(config, spec, 1), decisions=fight.decisions)
 
 
-def _parts(config: Config, moveset: Moveset, n: int) -> FightParts:
+def _parts(config: Config, spec: FightSpec, n: int) -> FightParts:
     fight, starts = config.fight, config.starts
     return FightParts(
-        encoder=build_encoder(config, moveset, n),
-        reward=make_reward(config.reward.preset, n, moveset, weights=config.reward.weights),
+        encoder=build_encoder(config, spec, n),
+        reward=make_reward(config.reward.preset, n, spec, weights=config.reward.weights),
         actions=build_actions(config),
         ending=make_ending(fight.step_limit, no_hit=fight.no_hit),
         starts=make_starts(
             n,
-            moveset,
+            spec,
             random_pose=starts.random_pose,
             mid_fight=starts.mid_fight,
             boss_hp_share=starts.boss_hp_share,

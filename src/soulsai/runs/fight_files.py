@@ -21,9 +21,9 @@ from soulsai.config import config_from_toml
 from soulsai.config.refusal import refusal
 from soulsai.config.schema import DRAWN, STANDARD, Config
 from soulsai.runs.files import write_files
-from soulsgym.movesets import is_path, load_moveset
-from soulsgym.movesets import variants as variants_of
-from soulsgym.movesets.reader import read_text
+from soulsgym.spec import is_path, load_fight
+from soulsgym.spec import variants as variants_of
+from soulsgym.spec.reader import read_text
 
 if TYPE_CHECKING:
     from soulsai.runs.run import Run
@@ -79,8 +79,8 @@ def own_files(boss: str, variants: Sequence[str]) -> dict[str, str]:
     """The texts of the user's files that a boss and its variants are read from, by place."""
     found: dict[str, Path] = {}
     for number, variant in enumerate(variants, 1):
-        moveset = load_moveset(boss, STANDARD if variant.startswith(DRAWN) else variant)
-        files = list(moveset.files)
+        spec = load_fight(boss, STANDARD if variant.startswith(DRAWN) else variant)
+        files = list(spec.files)
         if is_path(variant):
             overlay = files.pop()
             found[f"variant-{number}/{overlay.name}"] = overlay

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from soulsgym.controls import NOTHING
+from soulsgym.actions import NOTHING
 from soulsgym.engine import Snapshot
 from soulsgym.envs.fights import EngineBatch, seed_number
 from soulsgym.errors import MisuseError, ResetNeeded

@@ -11,16 +11,16 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import controls_of
+from soulsgym.actions import controls_of
 from soulsgym.engine import Engine, Snapshot
 from soulsgym.errors import MisuseError
-from soulsgym.movesets.population import Population
 from soulsgym.parts.actions import ActionSet
 from soulsgym.parts.encoders import Encoder
 from soulsgym.parts.endings import Ending
 from soulsgym.parts.rewards import Reward
 from soulsgym.parts.starts import Starts
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec.population import Population
 from soulsgym.state import FIGHT, Fights
 
 TRAINING_SEEDS = 0x7261_696E

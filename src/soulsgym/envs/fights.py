@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import controls_of
+from soulsgym.actions import controls_of
 from soulsgym.engine import Engine, Snapshot, standard_starts
 from soulsgym.errors import MisuseError, StartError
-from soulsgym.movesets import STANDARD, Moveset
-from soulsgym.movesets.population import evaluation_movesets
-from soulsgym.movesets.reader import suggestion
 from soulsgym.parts.rewards import Reward, SoulsGymReward
 from soulsgym.parts.starts import given_starts
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import STANDARD, FightSpec
+from soulsgym.spec.population import evaluation_specs
+from soulsgym.spec.reader import suggestion
 from soulsgym.state import Fights, Outcome, copied
 
 OPTIONS = ("start", "reset_mask")
@@ -134,23 +134,23 @@ class FightBatch(EngineBatch):
     engine: SimEngine
 
     def __init__(self, settings: FightSettings, n: int = 1, *, threads: int = 1) -> None:
-        movesets = evaluation_movesets(settings.boss, settings.variant)
-        if len(movesets) > max(n, 1):
+        specs = evaluation_specs(settings.boss, settings.variant)
+        if len(specs) > max(n, 1):
             raise MisuseError(
-                f"variant {settings.variant!r} is {len(movesets)} files and needs as many fights, not {n}; "
+                f"variant {settings.variant!r} is {len(specs)} files and needs as many fights, not {n}; "
                 "give the path of one file, such as souls variant draw writes"
             )
-        self.moveset: Moveset = movesets[0]
+        self.spec: FightSpec = specs[0]
         engine = SimEngine(
-            movesets,
+            specs,
             n,
             phase=settings.phase,
             changes=settings.changes,
             randomize=settings.randomize,
             threads=threads,
         )
-        names = [move.name for move in self.moveset.boss.moves]
-        super().__init__(engine, SoulsGymReward(n, self.moveset.arena.centre_m), names, settings)
+        names = [move.name for move in self.spec.boss.moves]
+        super().__init__(engine, SoulsGymReward(n, self.spec.arena.centre_m), names, settings)
 
 
 def checked_options(options: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -110,7 +110,7 @@ class ScreenEnv(GameEnv):
 
 def reward_of(plan: FightPlan, n: int = 1) -> WeightedReward:
     """SoulsGym's reward; only Iudex's draws the player to the middle."""
-    weights = WEIGHTS if plan.moveset else {name: weight for name, weight in WEIGHTS.items() if name != "centre"}
+    weights = WEIGHTS if plan.spec else {name: weight for name, weight in WEIGHTS.items() if name != "centre"}
     return WeightedReward(n, weights, centre_m=plan.centre_m)
 
 

@@ -7,7 +7,7 @@ from gymnasium.vector import AutoresetMode
 from soulsgym.envs.fights import FightSettings
 from soulsgym.envs.single import FightEnv
 from soulsgym.envs.vector import FightVectorEnv
-from soulsgym.movesets import STANDARD
+from soulsgym.spec import STANDARD
 
 
 def fight(

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import ACTION_CONTROLS
+from soulsgym.actions import ACTION_CONTROLS
 from soulsgym.envs.boss_env import FPS, BossEnv, checked_render_mode, checked_speed
 from soulsgym.envs.fights import FightBatch, FightSettings
 from soulsgym.envs.spaces import limits_of, observation_space
 
 if TYPE_CHECKING:
-    from soulsgym.envs.render import FightRenderer
+    from soulsgym.render import FightRenderer
 
 
 class FightEnv(BossEnv):
@@ -23,9 +23,9 @@ class FightEnv(BossEnv):
         checked_render_mode(render_mode, self.metadata["render_modes"])
         self._fps = FPS * checked_speed(game_speed)
         batch = FightBatch(settings)
-        self.settings, self.moveset = settings, batch.moveset
+        self.settings, self.fight_spec = settings, batch.spec
         self._renderer: FightRenderer | None = None
-        super().__init__(batch, observation_space(limits_of(self.moveset)), render_mode)
+        super().__init__(batch, observation_space(limits_of(self.fight_spec)), render_mode)
 
     def close(self) -> None:
         """Close the window, if any."""
@@ -37,9 +37,9 @@ class FightEnv(BossEnv):
     def _picture(self) -> npt.NDArray[np.uint8] | None:
         """The fight from above."""
         if self._renderer is None:
-            from soulsgym.envs.render import FightRenderer
+            from soulsgym.render import FightRenderer
 
-            self._renderer = FightRenderer(self.moveset, fps=self._fps)
+            self._renderer = FightRenderer(self.fight_spec, fps=self._fps)
         record = self._batch.engine.fights[0]
         if self.render_mode == "rgb_array":
             return self._renderer.draw(record, ACTION_CONTROLS[self._last_action])

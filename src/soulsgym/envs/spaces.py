@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from gymnasium import spaces
 
-from soulsgym.movesets import Moveset
+from soulsgym.spec import FightSpec
 from soulsgym.state import MAX_DURATION_S, OBSERVATION_KEYS
 
 Point = tuple[float, float, float]
@@ -28,9 +28,9 @@ class FightLimits:
     boss_animations: int
 
 
-def limits_of(moveset: Moveset) -> FightLimits:
+def limits_of(spec: FightSpec) -> FightLimits:
     """The limits of a simulated fight."""
-    player, boss, arena = moveset.player, moveset.boss, moveset.arena
+    player, boss, arena = spec.player, spec.boss, spec.arena
     return FightLimits(
         phases=len(boss.phases),
         player_hp=player.hp,
@@ -39,8 +39,8 @@ def limits_of(moveset: Moveset) -> FightLimits:
         boss_hp=boss.hp,
         low_m=arena.low_m,
         high_m=arena.high_m,
-        player_animations=len(moveset.player_animations),
-        boss_animations=len(moveset.boss_animations),
+        player_animations=len(spec.player_animations),
+        boss_animations=len(spec.boss_animations),
     )
 
 

@@ -19,7 +19,7 @@ from soulsgym.sim.engine import SimEngine
 from soulsgym.state import NUM_ACTIONS, Fights, Outcome, action_mask_of, observation_of
 
 if TYPE_CHECKING:
-    from soulsgym.envs.render import FightRenderer
+    from soulsgym.render import FightRenderer
 
 Observations = dict[str, npt.NDArray[Any]]
 RUNNING = int(Outcome.RUNNING)
@@ -50,12 +50,12 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         if max_episode_steps is not None and max_episode_steps < 1:
             raise MisuseError(f"max_episode_steps {max_episode_steps} is not possible; give 1 or more")
         self._batch = FightBatch(settings, num_envs, threads=threads)
-        self.moveset = self._batch.moveset
+        self.fight_spec = self._batch.spec
         self.num_envs = num_envs
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": ["rgb_array"], "render_fps": 10}
         self.render_mode = render_mode
-        self.single_observation_space = observation_space(limits_of(self.moveset))
+        self.single_observation_space = observation_space(limits_of(self.fight_spec))
         self.single_action_space = spaces.Discrete(NUM_ACTIONS)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -129,10 +129,10 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         """A picture of every fight."""
         if self.render_mode is None:
             return None
-        from soulsgym.envs.render import FightRenderer
+        from soulsgym.render import FightRenderer
 
         while len(self._renderers) < self.num_envs:
-            self._renderers.append(FightRenderer(self.engine.moveset_of(len(self._renderers))))
+            self._renderers.append(FightRenderer(self.engine.spec_of(len(self._renderers))))
         return tuple(
             renderer.draw(record) for renderer, record in zip(self._renderers, self._batch.engine.fights, strict=True)
         )

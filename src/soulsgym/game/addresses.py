@@ -11,7 +11,7 @@ from pathlib import Path
 
 from soulsgym.errors import DataError, MisuseError
 from soulsgym.game.patterns import Pattern
-from soulsgym.movesets.reader import Table, read_toml, suggestion
+from soulsgym.spec.reader import Table, read_toml, suggestion
 
 TITLES = ("darksouls3", "eldenring")
 DATA = Path(__file__).parent.parent / "data"

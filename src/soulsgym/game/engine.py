@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import CONTROL, Controls
+from soulsgym.actions import CONTROL, Controls
 from soulsgym.engine import START, Snapshot, refuse_out_of_range, standard_starts
 from soulsgym.errors import MisuseError, StartError
 from soulsgym.game.attach import Game

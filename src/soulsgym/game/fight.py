@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from soulsgym.controls import NO_DIRECTION, NOTHING, Button
+from soulsgym.actions import NO_DIRECTION, NOTHING, Button
 from soulsgym.errors import FocusLost, GameError, GameGone, GameHung, ReadFailed, SpeedControlError, StageFailed
 from soulsgym.game.aiming import Aim, LockKeeper
 from soulsgym.game.attach import Game

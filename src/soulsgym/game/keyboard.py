@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from soulsgym.errors import GameError, MisuseError
-from soulsgym.movesets.reader import Table, read_toml, suggestion
+from soulsgym.spec.reader import Table, read_toml, suggestion
 
 if TYPE_CHECKING:
     from soulsgym.game.process import Found

@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 
 from soulsgym.errors import MisuseError
-from soulsgym.movesets import Moveset, load_moveset
-from soulsgym.movesets.moveset import DATA
-from soulsgym.movesets.player import Player, PlayerAnimation, parse_animations, parse_player
-from soulsgym.movesets.reader import Table, read_toml, suggestion
+from soulsgym.spec import FightSpec, load_fight
+from soulsgym.spec.fight import DATA
+from soulsgym.spec.player import Player, PlayerAnimation, parse_animations, parse_player
+from soulsgym.spec.reader import Table, read_toml, suggestion
 
 Point = tuple[float, float, float]
 Pose = tuple[float, float, float, float]
@@ -66,7 +66,7 @@ class FightPlan:
     title: str
     bonfire: str
     attributes: tuple[int, ...]
-    moveset: str  # "": there is none
+    spec: str  # "": there is none
     frost: bool  # does the boss's frost build up in the player?
     player_hp: int
     player_sp: int
@@ -127,7 +127,7 @@ def _load(boss: str, data: Path) -> FightPlan:
     file = data / "fights" / f"{boss}.toml"
     table = Table(file, "", read_toml(file))
     name, title, group = table.text("name"), table.text("title"), table.text("animations")
-    moveset_name, frost = table.text("moveset", default=""), table.flag("frost")
+    spec_name, frost = table.text("moveset", default=""), table.flag("frost")
     player, body = table.table("player"), table.table("boss")
     arena, places = table.table("arena"), table.table("places")
     attributes = _attributes(player)
@@ -135,11 +135,11 @@ def _load(boss: str, data: Path) -> FightPlan:
     label_file, player_file = data / "animations.toml", data / "player.toml"
     labels, boss_labels = parse_animations(label_file, read_toml(label_file), group)
     knight = parse_player(player_file, read_toml(player_file), tuple(label.name for label in labels))
-    moveset = load_moveset(moveset_name, data=data) if moveset_name else None
+    spec = load_fight(spec_name, data=data) if spec_name else None
     phases = int(body.number("phases", low=1, high=2))
     plan = FightPlan(
         boss=boss, name=name, title=title, bonfire=places.text("bonfire_name"), attributes=attributes,
-        moveset=moveset_name, frost=frost, player_hp=int(player.number("hp", low=1)),
+        spec=spec_name, frost=frost, player_hp=int(player.number("hp", low=1)),
         player_sp=int(player.number("sp", low=1)), player_sp_floor=knight.sp_floor,
         boss_hp=int(body.number("hp", low=1)), phases=phases, resting=body.texts("resting"),
         low_m=_point(arena, "low_m"), high_m=_point(arena, "high_m"), centre_m=_centre(arena),
@@ -149,8 +149,8 @@ def _load(boss: str, data: Path) -> FightPlan:
         boss_start=_pose(places, "boss_start"), near=near, second_phase=second,
         lock_on=LockOn(lock.number("bonus_range_m", low=0.0), lock.number("unseen_s", low=0.0)),
         player_animations=labels, boss_animations=boss_labels,
-        move_names=tuple(move.name for move in moveset.boss.moves) if moveset else (),
-        boss_moves=_boss_moves(moveset) if moveset else (), player_moves=_player_moves(knight),
+        move_names=tuple(move.name for move in spec.boss.moves) if spec else (),
+        boss_moves=_boss_moves(spec) if spec else (), player_moves=_player_moves(knight),
         label_s_per_step=knight.label_s_per_step,
     )  # fmt: skip
     for inner in (player, body, arena, places, lock):
@@ -229,10 +229,10 @@ def _player_moves(player: Player) -> dict[str, int]:
     return moves | dict.fromkeys(player.fall_animations, FALL_MOVE)
 
 
-def _boss_moves(moveset: Moveset) -> tuple[dict[str, int], ...]:
+def _boss_moves(spec: FightSpec) -> tuple[dict[str, int], ...]:
     """A name may be another move in another phase: the phase's own come first, then those of no phase."""
-    boss = moveset.boss
-    own = [_moves_of_phase(moveset, phase) for phase in range(len(boss.phases))]
+    boss = spec.boss
+    own = [_moves_of_phase(spec, phase) for phase in range(len(boss.phases))]
     anywhere = set(range(len(boss.moves))) - set().union(*own)
     by_phase = []
     for moves in own:
@@ -241,8 +241,8 @@ def _boss_moves(moveset: Moveset) -> tuple[dict[str, int], ...]:
     return tuple(by_phase)
 
 
-def _moves_of_phase(moveset: Moveset, phase: int) -> set[int]:
-    boss = moveset.boss
+def _moves_of_phase(spec: FightSpec, phase: int) -> set[int]:
+    boss = spec.boss
     names = {act.name for act in boss.phases[phase].acts} - {"turn"}
     names |= {link.move for act in boss.phases[phase].acts for chain in act.chains for link in chain.links}
     names |= {move.grab_move for move in boss.moves if move.name in names and move.grab_move}

@@ -19,7 +19,7 @@ from soulsgym.game.addresses import AddressTable, Field, Value, decoded
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.patterns import INSTRUCTION_LENGTH, rip_target
 from soulsgym.game.pe import Module
-from soulsgym.movesets.reader import suggestion
+from soulsgym.spec.reader import suggestion
 
 ATTEMPTS = 5
 """Times that a read is repeated because the game changed something in between."""

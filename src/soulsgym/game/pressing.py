@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from soulsgym.controls import Button
+from soulsgym.actions import Button
 
 KEYS_OF_DIRECTION = (
     ("forward",),

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from soulsgym.errors import GameError, MisuseError
-from soulsgym.movesets.reader import Table, read_toml, suggestion
+from soulsgym.spec.reader import Table, read_toml, suggestion
 
 DATA = Path(__file__).parent.parent / "data"
 ABOUT = "backup.json"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import NOTHING
+from soulsgym.actions import NOTHING
 from soulsgym.errors import ReadFailed
 from soulsgym.game.pacing import TICKS_PER_S
 from soulsgym.game.plan import FALL_MOVE, NO_MOVE, FightPlan

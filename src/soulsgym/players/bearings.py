@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import DIRECTIONS
+from soulsgym.actions import DIRECTIONS
 from soulsgym.players.player import Observation
 
 Floats = npt.NDArray[np.float64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import DIRECTIONS, NOTHING
+from soulsgym.actions import DIRECTIONS, NOTHING
 from soulsgym.players.bearings import (
     LIGHT,
     ROLLS,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import ACTION_CONTROLS
+from soulsgym.actions import ACTION_CONTROLS
 from soulsgym.engine import standard_starts
 from soulsgym.errors import MisuseError
-from soulsgym.movesets import STANDARD, load_moveset
 from soulsgym.players.player import Player
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import STANDARD, load_fight
 from soulsgym.state import Outcome, action_mask_of, observation_of
 
 STEP_LIMIT = 3000
@@ -81,8 +81,8 @@ def run_fights(
     """Play `n` fights side by side, each once; the same seed gives the same fights to a player in the same state."""
     if step_limit < 1:
         raise MisuseError(f"step limit {step_limit} is not possible; give 1 or more")
-    moveset = load_moveset(boss, variant)
-    engine = SimEngine(moveset, n, phase=phase, changes=changes, randomize=randomize, threads=threads)
+    spec = load_fight(boss, variant)
+    engine = SimEngine(spec, n, phase=phase, changes=changes, randomize=randomize, threads=threads)
     seeds = np.random.SeedSequence(seed).generate_state(n, np.uint64).astype(np.uint64)
     everyone = np.ones(n, np.bool_)
     engine.reset(everyone, standard_starts(n), seeds)
@@ -94,7 +94,7 @@ def run_fights(
         if not (fights["outcome"] == Outcome.RUNNING).any():
             break
     engine.close()
-    moves = moveset.boss.moves
+    moves = spec.boss.moves
     died = np.isin(fights["outcome"], (Outcome.DIED, Outcome.FELL))
     return FightResults(
         outcome=fights["outcome"].copy(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from soulsgym.controls import NOTHING
+from soulsgym.actions import NOTHING
 from soulsgym.players.player import Actions, Mask, Observation
 
 

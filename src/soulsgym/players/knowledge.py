@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.movesets import Moveset, load_moveset
-from soulsgym.movesets.boss import BossMove, Phase
+from soulsgym.spec import FightSpec, load_fight
+from soulsgym.spec.boss import BossMove, Phase
 
 Table = npt.NDArray[np.float64]
 NEVER_S = np.inf
@@ -30,10 +30,10 @@ class Knowledge:
     first_s: Table  # phase; the fastest blow out of standing
 
 
-def _moves_of(moveset: Moveset, phase: Phase) -> dict[str, BossMove]:
+def _moves_of(spec: FightSpec, phase: Phase) -> dict[str, BossMove]:
     names = {act.name for act in phase.acts} | {phase.change_move}
     names |= {link.move for act in phase.acts for chain in act.chains for link in chain.links}
-    return {move.name: move for move in moveset.boss.moves if move.name in names}
+    return {move.name: move for move in spec.boss.moves if move.name in names}
 
 
 def _followers(phase: Phase, name: str) -> set[str]:
@@ -53,9 +53,9 @@ def _first_blow_s(move: BossMove) -> float:
 @cache
 def knowledge_of(boss: str) -> Knowledge:
     """Learn a boss from its data file."""
-    moveset = load_moveset(boss)
-    phases, labels = moveset.boss.phases, moveset.boss_animations
-    blows = max(len(move.hits) for move in moveset.boss.moves)
+    spec = load_fight(boss)
+    phases, labels = spec.boss.phases, spec.boss_animations
+    blows = max(len(move.hits) for move in spec.boss.moves)
     shape = (len(phases), 1 + len(labels))
     known = Knowledge(
         blow_from_s=np.full((*shape, blows), NEVER_S),
@@ -68,7 +68,7 @@ def knowledge_of(boss: str) -> Knowledge:
         first_s=np.full(len(phases), NEVER_S),
     )
     for p, phase in enumerate(phases):
-        moves = _moves_of(moveset, phase)
+        moves = _moves_of(spec, phase)
         known.first_s[p] = min(_first_blow_s(moves[act.name]) for act in phase.acts)
         for name, move in moves.items():
             row = p, 1 + (labels.index(move.animation) if move.animation in labels else -1)

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from soulsgym.errors import MisuseError
-from soulsgym.movesets import load_moveset
-from soulsgym.movesets.reader import suggestion
 from soulsgym.players.attack_spam import AttackSpam
 from soulsgym.players.duellist import Duellist
 from soulsgym.players.idle import Idle
@@ -15,13 +13,15 @@ from soulsgym.players.player import Player
 from soulsgym.players.random import Random
 from soulsgym.players.roll_spam import RollSpam
 from soulsgym.players.runner import Runner
+from soulsgym.spec import load_fight
+from soulsgym.spec.reader import suggestion
 
 PLAYERS: dict[str, Callable[..., Player]] = {
     "idle": lambda n, seed: Idle(),
     "random": Random,
     "attack_spam": lambda n, seed: AttackSpam(),
     "roll_spam": RollSpam,
-    "runner": lambda n, seed, boss="iudex": Runner(load_moveset(boss).arena.centre_m),
+    "runner": lambda n, seed, boss="iudex": Runner(load_fight(boss).arena.centre_m),
     "duellist": Duellist,
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from soulsgym.controls import DIRECTIONS, NOTHING
+from soulsgym.actions import DIRECTIONS, NOTHING
 from soulsgym.players.bearings import LIGHT, ROLLS, distance_m, heading_to_boss, key_along
 from soulsgym.players.player import Actions, Mask, Observation
 

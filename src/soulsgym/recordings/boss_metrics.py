@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import ACTION_CONTROLS, NOTHING
+from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
-from soulsgym.movesets import Moveset
-from soulsgym.movesets.pack import TICKS_PER_STEP
 from soulsgym.recordings.metrics import GOALS, Metric
 from soulsgym.recordings.player_metrics import wrapped
 from soulsgym.recordings.replay import Episode, Replay
@@ -22,6 +20,8 @@ from soulsgym.sim.engine import SimEngine
 from soulsgym.sim.hidden import HIDDEN
 from soulsgym.sim.kernels import time_label
 from soulsgym.sim.replay import GUARDED_BLOW, NO_BLOW
+from soulsgym.sim.tables import TICKS_PER_STEP
+from soulsgym.spec import FightSpec
 
 SAME_HIT_S = 0.3
 """A simulated and a recorded hit of one move within this time are the same."""
@@ -52,10 +52,10 @@ class RecordedHit:
 def boss_metrics(episodes: list[Episode], replay: Replay) -> list[Metric]:
     """M8 to M11 over all episodes."""
     return [
-        _motion_metric(episodes, replay.moveset),
+        _motion_metric(episodes, replay.spec),
         _link_metric(episodes, replay),
         _hit_metric(episodes, replay),
-        _speed_metric(episodes, replay.moveset),
+        _speed_metric(episodes, replay.spec),
     ]
 
 
@@ -74,7 +74,7 @@ def _rms(values: Array) -> float:
     return math.sqrt(float(np.mean(values**2)))
 
 
-def _motion_metric(episodes: list[Episode], moveset: Moveset) -> Metric:
+def _motion_metric(episodes: list[Episode], spec: FightSpec) -> Metric:
     forward, right, yaw, moves, free = [], [], [], [], []
     for episode in episodes:
         real, sim = recorded_steps(episode), episode.boss_steps
@@ -87,7 +87,7 @@ def _motion_metric(episodes: list[Episode], moveset: Moveset) -> Metric:
         right.append((sim["right"] - real[:, 1])[known])
         yaw.append(np.degrees(wrapped(sim["yaw"] - real[:, 2]))[known])
         moves.append(sim["move"][known])
-        free.append((gap > moveset.player.least_distance_m + 0.1)[known])
+        free.append((gap > spec.player.least_distance_m + 0.1)[known])
     f, r, y, m = (np.concatenate(parts) for parts in (forward, right, yaw, moves))
     if not len(f):
         return Metric(_GOAL["M8"], None, 0)
@@ -99,12 +99,12 @@ def _motion_metric(episodes: list[Episode], moveset: Moveset) -> Metric:
     if not apart.all():
         details["in contact"] = _rms(both[:, ~apart])
     for move in np.unique(m):
-        details[moveset.boss.moves[move].name] = _rms(both[:, m == move])
+        details[spec.boss.moves[move].name] = _rms(both[:, m == move])
     return Metric(_GOAL["M8"], _rms(both), len(f), details)
 
 
 def _link_metric(episodes: list[Episode], replay: Replay) -> Metric:
-    moves, links = replay.moveset.boss.moves, follow_ups(replay.moveset.boss)
+    moves, links = replay.spec.boss.moves, follow_ups(replay.spec.boss)
     linked: dict[tuple[int, int], list[float]] = {}
     ended: dict[int, list[float]] = {}
     for episode in episodes:
@@ -124,7 +124,7 @@ def _link_metric(episodes: list[Episode], replay: Replay) -> Metric:
         differences.append(abs(shown_s - float(np.median(times))))
         details[f"{moves[move].name} -> {moves[following_move].name}"] = differences[-1]
     for move, times in sorted(ended.items()):
-        away_m = replay.moveset.player.least_distance_m
+        away_m = replay.spec.player.least_distance_m
         details[f"{moves[move].name} label"] = abs(_label_time(replay, move, 0, 0, away_m) - float(np.median(times)))
     samples = sum(len(times) for times in linked.values())
     return Metric(_GOAL["M9"], max(differences, default=None), samples, details)
@@ -178,7 +178,7 @@ def _move_time_s(episode: Episode, i: int, move: int, ago_s: float, step_s: floa
 def _hit_metric(episodes: list[Episode], replay: Replay) -> Metric:
     differences, wrong_damage, false_hits, missed = [], 0, 0, 0
     details: dict[str, float] = {}
-    moves = replay.moveset.boss.moves
+    moves = replay.spec.boss.moves
     for episode in episodes:
         left = list(range(len(episode.boss_hits)))
         for real in recorded_hits(episode, replay.tick_s):
@@ -209,9 +209,9 @@ def _same(episode: Episode, k: int, real: RecordedHit, replay: Replay) -> bool:
     return bool(sim["move"] == real.move and abs(float(sim["tick"]) - real.tick) * replay.tick_s < SAME_HIT_S)
 
 
-def _speed_metric(episodes: list[Episode], moveset: Moveset) -> Metric:
-    walk = moveset.boss.move_index("walk")
-    kinds = np.array([move.kind for move in moveset.boss.moves])
+def _speed_metric(episodes: list[Episode], spec: FightSpec) -> Metric:
+    walk = spec.boss.move_index("walk")
+    kinds = np.array([move.kind for move in spec.boss.moves])
     walked, turned = [], []
     for episode in episodes:
         recorded, steps = recorded_steps(episode), episode.boss_steps
@@ -228,7 +228,7 @@ def _speed_metric(episodes: list[Episode], moveset: Moveset) -> Metric:
         differences.append(100.0 * abs(details["walk m simulated"] / details["walk m recorded"] - 1.0))
     if len(turns):
         # Not from the replay: the recorded boss turns in jerks, and following them the simulated one seldom must hurry.
-        details["turn deg recorded"], details["turn deg simulated"] = float(np.median(turns)), _turn_limit_deg(moveset)
+        details["turn deg recorded"], details["turn deg simulated"] = float(np.median(turns)), _turn_limit_deg(spec)
         differences.append(100.0 * abs(details["turn deg simulated"] / details["turn deg recorded"] - 1.0))
     samples = int(details["n walk m"] + details["n turn deg"])
     return Metric(_GOAL["M11"], max(differences, default=None), samples, details)
@@ -243,13 +243,13 @@ def _saturated(speeds: Array) -> Array:
     return gathered if len(gathered) >= FEWEST_SPEEDS and limit > 0.0 else gathered[:0]
 
 
-def _turn_limit_deg(moveset: Moveset) -> float:
+def _turn_limit_deg(spec: FightSpec) -> float:
     """How far the simulated boss, walking, turns in one step towards a player so far round that he must hurry."""
-    engine = SimEngine(moveset, 1)
+    engine = SimEngine(spec, 1)
     starts = standard_starts(1)
-    x_m, y_m, _ = moveset.arena.boss_start
+    x_m, y_m, _ = spec.arena.boss_start
     # A little farther round and he would turn on the spot instead.
-    bearing = math.radians(0.9 * moveset.boss.turn_animation_beyond_deg)
+    bearing = math.radians(0.9 * spec.boss.turn_animation_beyond_deg)
     place = (x_m - AWAY_M * math.sin(bearing), y_m - AWAY_M * math.cos(bearing), 0.0)
     starts["boss_pose"], starts["player_pose"] = (x_m, y_m, 0.0), place
     engine.reset(np.ones(1, np.bool_), starts, np.zeros(1, np.uint64))
@@ -258,7 +258,7 @@ def _turn_limit_deg(moveset: Moveset) -> float:
     for _ in range(TURNING_STEPS):
         engine.step(ACTION_CONTROLS[[NOTHING]])
         yaw = float(engine.fights["boss_pose"][0, 3])
-        if engine.fights["boss_move"][0] == moveset.boss.move_index("walk"):
+        if engine.fights["boss_move"][0] == spec.boss.move_index("walk"):
             largest = max(largest, abs(float(wrapped(np.array(yaw - before)))))
         before = yaw
     return math.degrees(largest)

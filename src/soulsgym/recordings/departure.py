@@ -8,8 +8,8 @@ from statistics import median_low
 
 import numpy as np
 
-from soulsgym.movesets import Moveset
 from soulsgym.recordings.replay import Episode
+from soulsgym.spec import FightSpec
 
 LIMIT_M = 0.25
 """The player is somewhere else when he is farther than this from where he was recorded."""
@@ -41,7 +41,7 @@ def earliest(departures: Sequence[Departure]) -> Departure | None:
     return min(left, key=lambda each: each.step or 0, default=None)
 
 
-def player_departure(episode: Episode, moveset: Moveset) -> Departure:
+def player_departure(episode: Episode, spec: FightSpec) -> Departure:
     """Where the player leaves who starts as recorded and meets the boss, the camera and the blows as recorded."""
     sim, real = episode.from_start[1:], episode.fights[1:]
     away_m = np.hypot(sim["x"] - real["player_pose"][:, 0], sim["y"] - real["player_pose"][:, 1])
@@ -50,7 +50,7 @@ def player_departure(episode: Episode, moveset: Moveset) -> Departure:
     if not len(left):
         return Departure(episode.number, len(real), None, "")
     first = int(left[0])
-    names = [*(label.name for label in moveset.player_animations), "an unknown label"]
+    names = [*(label.name for label in spec.player_animations), "an unknown label"]
     reason = f"{away_m[first]:.3g} m away"
     if mislabelled[first]:
         reason = f"{names[sim['label'][first]]} instead of {names[real['player_animation'][first]]}"

@@ -11,42 +11,42 @@ import numpy.typing as npt
 
 from soulsgym.envs.fights import FightBatch, FightSettings, seed_number
 from soulsgym.errors import MisuseError, RecordingError
-from soulsgym.movesets import Moveset, load_moveset
-from soulsgym.movesets.pack import pack
 from soulsgym.recordings.departure import Departure
 from soulsgym.recordings.recording import Recording, Simulation
+from soulsgym.sim.tables import pack
+from soulsgym.spec import FightSpec, load_fight
 from soulsgym.state import FIGHT, Fights
 
 
 def simulation_of(settings: FightSettings, seeds: Iterable[int]) -> Simulation:
     """What a recording has to hold of the simulated fights that began with these seeds."""
-    return Simulation(settings, data_digest(load_moveset(settings.boss, settings.variant)), tuple(seeds))
+    return Simulation(settings, data_digest(load_fight(settings.boss, settings.variant)), tuple(seeds))
 
 
-def data_digest(moveset: Moveset) -> str:
+def data_digest(spec: FightSpec) -> str:
     """Sixteen digits that are others as soon as the simulator reads another number from boss, player or arena."""
-    return hashlib.sha256(pack(moveset).tobytes()).hexdigest()[:16]
+    return hashlib.sha256(pack(spec).tobytes()).hexdigest()[:16]
 
 
-def recorded_moveset(recording: Recording) -> Moveset | None:
+def recorded_spec(recording: Recording) -> FightSpec | None:
     """The moveset of a recording of the simulator; None for one of the game, which does not tell."""
     if recording.simulation is None:
         return None
     settings = recording.simulation.settings
     try:
-        return load_moveset(settings.boss, settings.variant)
+        return load_fight(settings.boss, settings.variant)
     except MisuseError as error:
         raise _cannot_repeat(recording, error) from error
 
 
 def other_data(recording: Recording) -> str:
     """One sentence if a recording of the simulator was made with other numbers than those of today, else nothing."""
-    moveset, simulation = recorded_moveset(recording), recording.simulation
-    if moveset is None or simulation is None or data_digest(moveset) == simulation.data:
+    spec, simulation = recorded_spec(recording), recording.simulation
+    if spec is None or simulation is None or data_digest(spec) == simulation.data:
         return ""
     return (
         f"Recorded with other data of {simulation.settings.boss} (digest {simulation.data}, now "
-        f"{data_digest(moveset)}), so it cannot be repeated exactly; record it again."
+        f"{data_digest(spec)}), so it cannot be repeated exactly; record it again."
     )
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.movesets import Moveset
 from soulsgym.recordings.metrics import GOALS, Metric
 from soulsgym.recordings.replay import Episode
 from soulsgym.sim.replay import NO_BLOW
+from soulsgym.spec import FightSpec
 
 RESTART_STEPS = 3
 NEAR, FAR, FARTHEST = 5, 10, 20
@@ -33,15 +33,15 @@ def mean_of(values: Array) -> float | None:
     return float(np.mean(values)) if len(values) else None
 
 
-def player_metrics(episodes: list[Episode], moveset: Moveset) -> list[Metric]:
+def player_metrics(episodes: list[Episode], spec: FightSpec) -> list[Metric]:
     """M1 to M7 over all episodes."""
     one = np.concatenate([_position_errors(episode, 1, 1) for episode in episodes])
     return [
-        _roll_metric(episodes, moveset),
+        _roll_metric(episodes, spec),
         Metric(_GOAL["M2"], mean_of(one), len(one), _spread("", one)),
         _far_metric(episodes),
         *_state_metrics(episodes),
-        _heading_metric(episodes, moveset),
+        _heading_metric(episodes, spec),
     ]
 
 
@@ -118,7 +118,7 @@ def _gap_m(fights: Array) -> Array:
     return gaps
 
 
-def _is_free(episode: Episode, first: int, moveset: Moveset) -> bool:
+def _is_free(episode: Episode, first: int, spec: FightSpec) -> bool:
     """Does the roll shown first at `first` go on undisturbed for its steps?"""
     stretch = slice(first, first + ROLL_STEPS + 1)
     part = episode.fights[stretch]
@@ -129,35 +129,35 @@ def _is_free(episode: Episode, first: int, moveset: Moveset) -> bool:
         and (np.diff(shown_s) > 0.0).all()
         and (episode.blows["move"][first + 1 : first + ROLL_STEPS + 1] == NO_BLOW).all()
         and (np.diff(part["player_hp"][:, 0]) == 0.0).all()
-        and (_gap_m(part) > moveset.player.least_distance_m + TOUCHING_M).all()
+        and (_gap_m(part) > spec.player.least_distance_m + TOUCHING_M).all()
         and (part["lock_on"] == 1).all()
     )
 
 
-def _roll_metric(episodes: list[Episode], moveset: Moveset) -> Metric:
-    labels = [label.name for label in moveset.player_animations]
-    rolls = [labels.index(name) for name in moveset.player.roll.animations]
+def _roll_metric(episodes: list[Episode], spec: FightSpec) -> Metric:
+    labels = [label.name for label in spec.player_animations]
+    rolls = [labels.index(name) for name in spec.player.roll.animations]
     errors = []
     for episode in episodes:
         fights = episode.fights
         label, shown_s = fights["player_animation"], fights["player_animation_duration"][:, 0]
         begins = (label[1:] != label[:-1]) | (np.diff(shown_s) < 0.0)
         for first in (
-            np.flatnonzero(begins & np.isin(label[1:], rolls) & (shown_s[1:] < moveset.player.label_s_per_step)) + 1
+            np.flatnonzero(begins & np.isin(label[1:], rolls) & (shown_s[1:] < spec.player.label_s_per_step)) + 1
         ):
-            if _is_free(episode, int(first), moveset):
+            if _is_free(episode, int(first), spec):
                 sim, real = episode.predictions[first, ROLL_STEPS], fights["player_pose"][first + ROLL_STEPS]
                 errors.append(np.hypot(sim["x"] - real[0], sim["y"] - real[1]))
     values = np.array(errors)
     return Metric(_GOAL["M1"], mean_of(values), len(values), _spread("", values))
 
 
-def _heading_metric(episodes: list[Episode], moveset: Moveset) -> Metric:
-    labels = [label.name for label in moveset.player_animations]
-    attacks = [labels.index(move.animation) for move in moveset.player.moves if move.kind in ("attack", "parry")]
+def _heading_metric(episodes: list[Episode], spec: FightSpec) -> Metric:
+    labels = [label.name for label in spec.player_animations]
+    attacks = [labels.index(move.animation) for move in spec.player.moves if move.kind in ("attack", "parry")]
     groups = {
         "walking": [labels.index("Move"), *(i for i, name in enumerate(labels) if name.startswith("RunStop"))],
-        "rolling": [labels.index(name) for name in moveset.player.roll.animations],
+        "rolling": [labels.index(name) for name in spec.player.roll.animations],
         "attacking": attacks,
     }
     details: dict[str, float] = {}

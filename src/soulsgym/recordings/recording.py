@@ -19,7 +19,7 @@ from typing import Any, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import NOTHING
+from soulsgym.actions import NOTHING
 from soulsgym.envs.fights import FightSettings
 from soulsgym.errors import RecordingError
 from soulsgym.state import FIGHT, NUM_ACTIONS, OBSERVATION_KEYS, Fights, Outcome

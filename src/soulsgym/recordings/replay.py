@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import ACTION_CONTROLS, NOTHING, Button
+from soulsgym.actions import ACTION_CONTROLS, NOTHING, Button
 from soulsgym.engine import standard_starts
-from soulsgym.movesets import Moveset
-from soulsgym.movesets.pack import TICKS_PER_STEP
 from soulsgym.recordings.recording import Recording
 from soulsgym.recordings.script import Script, boss_script
 from soulsgym.sim.engine import SimEngine
@@ -26,6 +24,8 @@ from soulsgym.sim.replay import (
     NO_BLOW,
     PREDICTION,
 )
+from soulsgym.sim.tables import TICKS_PER_STEP
+from soulsgym.spec import FightSpec
 from soulsgym.state import FIGHT, Fights
 
 HORIZON = 20
@@ -57,18 +57,18 @@ class Episode:
 class Replay:
     """The simulator prepared to follow recordings of one moveset."""
 
-    def __init__(self, moveset: Moveset) -> None:
-        self.moveset = moveset
-        engine = SimEngine(moveset, 1)
+    def __init__(self, spec: FightSpec) -> None:
+        self.spec = spec
+        engine = SimEngine(spec, 1)
         engine.reset(np.ones(1, bool), standard_starts(1), np.zeros(1, np.uint64))
         self.tables, self.template = engine.tables, engine.hidden.copy()
         self.tick_s = float(self.tables["const"]["tick_s"][0])
-        self.roles = _roles(moveset)
-        self._guard_costs = _guard_costs(moveset)
+        self.roles = _roles(spec)
+        self._guard_costs = _guard_costs(spec)
 
     def follow(self, recording: Recording) -> list[Episode]:
         """Replay every episode with at least two records, one for each step of the fight."""
-        unbound = unbound_buttons(recording, self.moveset)
+        unbound = unbound_buttons(recording, self.spec)
         return [
             self._follow(number, recording.fights[low:high], _pressed(recording.actions[low:high], unbound))
             for number, (low, high) in enumerate(recording.bounds(), start=1)
@@ -80,8 +80,8 @@ class Replay:
         predictions, from_start = np.zeros((count, HORIZON + 1), PREDICTION), np.zeros((1, count), PREDICTION)
         states, state, scratch = np.zeros(count, HIDDEN), np.zeros(2, HIDDEN), np.zeros(1, FIGHT)
         blows = self._blows(fights)
-        script = boss_script(fights, self.moveset, self.tick_s)
-        shown = np.array([-1, *range(len(self.moveset.boss_animations))])
+        script = boss_script(fights, self.spec, self.tick_s)
+        shown = np.array([-1, *range(len(self.spec.boss_animations))])
         moves = np.array([script.moves_by_label.get(int(label), 0) for label in shown], np.int64)
         fights = _within(fights, len(self.roles), len(moves))
         player = (
@@ -102,8 +102,8 @@ class Replay:
         label, shown_s = fights["player_animation"], fights["player_animation_duration"][:, 0].astype(float)
         blows = np.zeros(len(fights), BLOW)
         blows["move"], blows["tick"] = NO_BLOW, -1
-        kinds = [move.kind for move in self.moveset.player.moves]
-        starts = [self._label(name) for name in self.moveset.player.flinch_animations]
+        kinds = [move.kind for move in self.spec.player.moves]
+        starts = [self._label(name) for name in self.spec.player.flinch_animations]
         for i in range(1, len(fights)):
             role = self.roles[label[i] + 1]
             begins = label[i] != label[i - 1] or shown_s[i] < shown_s[i - 1]
@@ -116,12 +116,12 @@ class Replay:
         return blows
 
     def _label(self, name: str) -> int:
-        return [label.name for label in self.moveset.player_animations].index(name)
+        return [label.name for label in self.spec.player_animations].index(name)
 
 
-def unbound_buttons(recording: Recording, moveset: Moveset) -> tuple[Button, ...]:
+def unbound_buttons(recording: Recording, spec: FightSpec) -> tuple[Button, ...]:
     """Buttons that were pressed while open and never began a move: keys the recorded game had not bound."""
-    begun_by_press = _labels_of_presses(moveset)
+    begun_by_press = _labels_of_presses(spec)
     label, shown_s = recording.fights["player_animation"], recording.fights["player_animation_duration"][:, 0]
     hp = recording.fights["player_hp"][:, 0]
     tried: dict[Button, bool] = {}
@@ -137,11 +137,11 @@ def unbound_buttons(recording: Recording, moveset: Moveset) -> tuple[Button, ...
     return tuple(button for button, worked in tried.items() if not worked)
 
 
-def _labels_of_presses(moveset: Moveset) -> set[int]:
+def _labels_of_presses(spec: FightSpec) -> set[int]:
     """The labels of everything the player does only because a button is pressed."""
-    names = {move.animation for move in moveset.player.moves if move.kind not in ("reaction", "grabbed")}
-    names |= set(moveset.player.roll.animations)
-    return {i for i, label in enumerate(moveset.player_animations) if label.name in names}
+    names = {move.animation for move in spec.player.moves if move.kind not in ("reaction", "grabbed")}
+    names |= set(spec.player.roll.animations)
+    return {i for i, label in enumerate(spec.player_animations) if label.name in names}
 
 
 def _pressed(actions: npt.NDArray[np.int64], unbound: tuple[Button, ...]) -> npt.NDArray[np.int64]:
@@ -157,10 +157,10 @@ def _within(fights: Fights, player_labels: int, boss_labels: int) -> Fights:
     return fights
 
 
-def _roles(moveset: Moveset) -> Array:
+def _roles(spec: FightSpec) -> Array:
     """By label + 1: the move it stands for, or what the player does that is no move."""
-    player = moveset.player
-    labels = [label.name for label in moveset.player_animations]
+    player = spec.player
+    labels = [label.name for label in spec.player_animations]
     roles = np.full(len(labels) + 1, NO_MOVE, np.int64)
     for index in reversed(range(len(player.moves))):
         roles[labels.index(player.moves[index].animation) + 1] = index
@@ -174,10 +174,10 @@ def _roles(moveset: Moveset) -> Array:
     return roles
 
 
-def _guard_costs(moveset: Moveset) -> dict[int, float]:
+def _guard_costs(spec: FightSpec) -> dict[int, float]:
     """Stamina a blow behind the shield costs, by label of the boss."""
     costs: dict[int, float] = {}
-    for move in moveset.boss.moves:
-        if move.hits and move.animation in moveset.boss_animations:
-            costs.setdefault(moveset.boss_animations.index(move.animation), move.hits[0].guard_stamina)
+    for move in spec.boss.moves:
+        if move.hits and move.animation in spec.boss_animations:
+            costs.setdefault(spec.boss_animations.index(move.animation), move.hits[0].guard_stamina)
     return costs

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.movesets import Moveset
-from soulsgym.movesets.boss import Boss
-from soulsgym.movesets.pack import TICKS_PER_STEP
 from soulsgym.sim.replay import SCRIPT
+from soulsgym.sim.tables import TICKS_PER_STEP
+from soulsgym.spec import FightSpec
+from soulsgym.spec.boss import Boss
 from soulsgym.state import Fights
 
 NEARLY_OVER_S = 0.05
@@ -68,28 +68,28 @@ def follow_ups(boss: Boss) -> dict[tuple[int, int], tuple[int, float]]:
     return found
 
 
-def moves_by_label(moveset: Moveset, phase: int) -> dict[int, int]:
+def moves_by_label(spec: FightSpec, phase: int) -> dict[int, int]:
     """The move behind each label in a phase: one its decisions lead to, else the first with that animation."""
-    boss = moveset.boss
+    boss = spec.boss
     names = [move.name for move in boss.moves]
     acts = boss.phases[min(max(phase, 1), len(boss.phases)) - 1].acts
     used = {act.name for act in acts} | {link.move for act in acts for chain in act.chains for link in chain.links}
     found: dict[int, int] = {}
     for preferred in (True, False):
         for move in boss.moves:
-            if (move.name in used) is preferred and move.animation in moveset.boss_animations:
-                found.setdefault(moveset.boss_animations.index(move.animation), names.index(move.name))
+            if (move.name in used) is preferred and move.animation in spec.boss_animations:
+                found.setdefault(spec.boss_animations.index(move.animation), names.index(move.name))
     return found
 
 
-def boss_script(fights: Fights, moveset: Moveset, tick_s: float) -> Script:
+def boss_script(fights: Fights, spec: FightSpec, tick_s: float) -> Script:
     """Read one episode."""
-    reader = _Reader(moveset, tick_s)
+    reader = _Reader(spec, tick_s)
     label, shown_s = fights["boss_animation"], fights["boss_animation_duration"][:, 0].astype(float)
     firsts = np.flatnonzero(np.concatenate([[True], (np.diff(label) != 0) | (np.diff(shown_s) < 0.0)])).tolist()
     stays = []
     for first, end in zip(firsts, [*firsts[1:], len(fights)], strict=True):
-        known = moves_by_label(moveset, int(fights["phase"][first]))
+        known = moves_by_label(spec, int(fights["phase"][first]))
         move = known.get(int(label[first]), reader.idle)
         lead_s, linked = reader.begin(move, TICKS_PER_STEP * first - shown_s[first] / tick_s)
         lasted_s = math.nan
@@ -98,16 +98,16 @@ def boss_script(fights: Fights, moveset: Moveset, tick_s: float) -> Script:
         # Where a recording begins in the middle of a move, nobody knows by how much its label led.
         whole = first > 0 or shown_s[0] <= TICKS_PER_STEP * tick_s
         stays.append(Stay(move, first, end - 1, lasted_s, lead_s, linked, whole and int(label[first]) in known))
-    return Script(_packed(reader.begun, tick_s), tuple(stays), moves_by_label(moveset, int(fights["phase"][0])))
+    return Script(_packed(reader.begun, tick_s), tuple(stays), moves_by_label(spec, int(fights["phase"][0])))
 
 
 class _Reader:
     """Follows the labels and keeps the moves that really began, with their moments in ticks."""
 
-    def __init__(self, moveset: Moveset, tick_s: float) -> None:
-        self.idle = moveset.boss.move_index("idle")
+    def __init__(self, spec: FightSpec, tick_s: float) -> None:
+        self.idle = spec.boss.move_index("idle")
         self.begun: list[tuple[float, int]] = []
-        self._moves, self._links, self._tick_s = moveset.boss.moves, follow_ups(moveset.boss), tick_s
+        self._moves, self._links, self._tick_s = spec.boss.moves, follow_ups(spec.boss), tick_s
 
     def begin(self, move: int, shown_at: float) -> tuple[float, bool]:
         """A label appears: by how much it leads its move, and whether it is the next of a chain."""

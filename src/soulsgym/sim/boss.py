@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from soulsgym.movesets.boss import MOVE_KINDS
-from soulsgym.movesets.pack import MAX_ACTS, MAX_TIMERS, TURN_ACT
 from soulsgym.sim.compiling import inner
 from soulsgym.sim.geometry import arctan2, cosine, nearest_edge, sine, turned
 from soulsgym.sim.player import knocked_down
 from soulsgym.sim.random import draw, draw_between, mixed, unit
+from soulsgym.sim.tables import MAX_ACTS, MAX_TIMERS, TURN_ACT
+from soulsgym.spec.boss import MOVE_KINDS
 
 ATTACK, HOP, IDLE, WALK, RETREAT, STRAFE, TURN, TRANSFORM, OPEN, PARRIED, EXECUTED = range(len(MOVE_KINDS))
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from soulsgym.movesets.boss import HIT_SHAPES
-from soulsgym.movesets.player import PLAYER_KINDS
 from soulsgym.sim.boss import (
     EXECUTED,
     NO_ACT,
@@ -20,6 +18,8 @@ from soulsgym.sim.compiling import inner
 from soulsgym.sim.geometry import HALF_PI, PI, ground_z, heading_to, nearest_edge, wrap
 from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE
 from soulsgym.sim.player import GRABBED, invulnerable, show, start_flinch, start_reaction
+from soulsgym.spec.boss import HIT_SHAPES
+from soulsgym.spec.player import PLAYER_KINDS
 
 SECTOR, THRUST, DISC = range(len(HIT_SHAPES))
 CORNER_TRIES = 4

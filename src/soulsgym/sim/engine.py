@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import CONTROL, Controls
+from soulsgym.actions import CONTROL, Controls
 from soulsgym.engine import START, Snapshot, refuse_out_of_range
 from soulsgym.errors import MisuseError, StartError
-from soulsgym.movesets import Moveset
-from soulsgym.movesets.pack import TABLES, pack_into
 from soulsgym.sim.crew import Crew
 from soulsgym.sim.hidden import HIDDEN
 from soulsgym.sim.kernels import reset_masked, step_together
+from soulsgym.sim.tables import TABLES, pack_into
+from soulsgym.spec import FightSpec
 from soulsgym.state import FIGHT, Fights, Outcome, copied
 
 KIND = "sim-2"
@@ -31,7 +31,7 @@ class SimEngine:
 
     def __init__(
         self,
-        movesets: Moveset | Sequence[Moveset],
+        specs: FightSpec | Sequence[FightSpec],
         n: int = 1,
         *,
         counts: Sequence[int] | None = None,
@@ -40,20 +40,20 @@ class SimEngine:
         randomize: float = 0.0,
         threads: int = 1,
     ) -> None:
-        files = (movesets,) if isinstance(movesets, Moveset) else tuple(movesets)
+        files = (specs,) if isinstance(specs, FightSpec) else tuple(specs)
         if not files:
             raise MisuseError("there is no moveset to play; give one or more")
-        moveset = files[0]
-        phases = len(moveset.boss.phases)
+        spec = files[0]
+        phases = len(spec.boss.phases)
         if n < 1:
             raise MisuseError(f"number of fights {n} is not possible; give 1 or more")
         if not 1 <= phase <= phases:
-            raise MisuseError(f"phase {phase} is not there; {moveset.boss.name} has phases 1 to {phases}")
+            raise MisuseError(f"phase {phase} is not there; {spec.boss.name} has phases 1 to {phases}")
         if not 0.0 <= randomize <= 1.0:
             raise MisuseError(f"randomize {randomize} is out of range; give 0.0 to 1.0")
         if threads < 1:
             raise MisuseError(f"threads {threads} is not possible; give 1 or more")
-        self.moveset = moveset
+        self.spec = spec
         self.fights: Fights = np.zeros(n, FIGHT)
         self.fights["outcome"] = Outcome.DIED
         self.hidden: npt.NDArray[Any] = np.zeros(n, HIDDEN)
@@ -61,7 +61,7 @@ class SimEngine:
         self._blocks = np.repeat(np.arange(len(files)), self.counts)
         # Two tables for each block: the file that new fights begin on, and the one before, which some may still play.
         self.tables: npt.NDArray[Any] = np.zeros(2 * len(files), TABLES)
-        self._movesets: list[Moveset | None] = [None] * len(self.tables)
+        self._specs: list[FightSpec | None] = [None] * len(self.tables)
         for block, file in enumerate(files):
             self._put(2 * block, file)
         self.hidden["table"] = self.hidden["next_table"] = 2 * self._blocks
@@ -92,7 +92,7 @@ class SimEngine:
         self._controls.view(np.uint16)[:] = controls.view(np.uint16)
         self._crew.step(skip)
 
-    def replace(self, block: int, moveset: Moveset, *, all_begin: bool = False) -> bool:
+    def replace(self, block: int, spec: FightSpec, *, all_begin: bool = False) -> bool:
         """Let new fights of a block begin on another moveset, while those that run keep theirs.
 
         False if some still play the one before the last: try again when they have ended. With `all_begin` what they
@@ -105,17 +105,17 @@ class SimEngine:
         playing = own & (self.fights["outcome"] == Outcome.RUNNING) & (self.hidden["table"] == other)
         if playing.any() and not all_begin:
             return False
-        self._put(other, moveset)
+        self._put(other, spec)
         self.hidden["next_table"][own] = other
         return True
 
-    def moveset_of(self, fight: int) -> Moveset:
+    def spec_of(self, fight: int) -> FightSpec:
         """The moveset that a fight is played on."""
-        return self._movesets[self.hidden["table"][fight]] or self.moveset
+        return self._specs[self.hidden["table"][fight]] or self.spec
 
     def snapshot(self) -> Snapshot:
         """Copy the state of all fights."""
-        return Snapshot(KIND, copied(self.fights), copied(self.hidden), tuple(self._movesets))
+        return Snapshot(KIND, copied(self.fights), copied(self.hidden), tuple(self._specs))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot of the same number of fights."""
@@ -141,7 +141,7 @@ class SimEngine:
 
     def check_starts(self, starts: npt.NDArray[Any]) -> None:
         """Refuse starts that no fight can have; for what comes from outside."""
-        boss, player, arena = self.moveset.boss, self.moveset.player, self.moveset.arena
+        boss, player, arena = self.spec.boss, self.spec.player, self.spec.arena
         limits = (
             ("phase", 0, len(boss.phases)),
             ("player_hp", 1, player.hp),
@@ -157,28 +157,26 @@ class SimEngine:
                     )
 
     def _put_all(self, snapshot: Snapshot) -> None:
-        movesets = snapshot.movesets or self._movesets
+        specs = snapshot.specs or self._specs
         tables = np.stack([snapshot.hidden["table"], snapshot.hidden["next_table"]])
         if (
-            len(movesets) != len(self.tables)
+            len(specs) != len(self.tables)
             or (tables // 2 != self._blocks).any()
-            or any(movesets[table] is None for table in np.unique(tables))
+            or any(specs[table] is None for table in np.unique(tables))
         ):
             raise StartError("snapshot deals out its fights among other movesets than this engine; make them the same")
         changed = {
-            table: moveset
-            for table, moveset in enumerate(movesets)
-            if moveset is not None and moveset is not self._movesets[table]
+            table: spec for table, spec in enumerate(specs) if spec is not None and spec is not self._specs[table]
         }
-        for moveset in changed.values():
-            _refuse_unlike(self.moveset, moveset)
-        for table, moveset in changed.items():
-            self._put(table, moveset)
+        for spec in changed.values():
+            _refuse_unlike(self.spec, spec)
+        for table, spec in changed.items():
+            self._put(table, spec)
 
-    def _put(self, table: int, moveset: Moveset) -> None:
-        _refuse_unlike(self.moveset, moveset)
-        pack_into(self.tables[table : table + 1], moveset)
-        self._movesets[table] = moveset
+    def _put(self, table: int, spec: FightSpec) -> None:
+        _refuse_unlike(self.spec, spec)
+        pack_into(self.tables[table : table + 1], spec)
+        self._specs[table] = spec
 
 
 def _counts(files: int, n: int, given: Sequence[int] | None) -> Sequence[int]:
@@ -193,7 +191,7 @@ def _counts(files: int, n: int, given: Sequence[int] | None) -> Sequence[int]:
     return given
 
 
-def _refuse_unlike(first: Moveset, other: Moveset) -> None:
+def _refuse_unlike(first: FightSpec, other: FightSpec) -> None:
     """Encoders, rewards and records know one player, one place and one list of names for all fights of an engine."""
     for what, mine, its in (
         ("player", first.player, other.player),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from soulsgym.movesets.pack import MAX_ACTS, MAX_TIMERS
+from soulsgym.sim.tables import MAX_ACTS, MAX_TIMERS
 
 NO_MOVE = -1
 """The player stands or walks."""

@@ -19,7 +19,7 @@ from soulsgym.sim.tick import reset_fights, step_fights
 
 def _digest_of_sources() -> str:
     package = Path(__file__).parent.parent
-    files = [package / "state.py", package / "controls.py", *sorted((package / "movesets").glob("*.py"))]
+    files = [package / "state.py", package / "actions.py", *sorted((package / "spec").glob("*.py"))]
     digest = hashlib.sha256()
     for file in (*files, *sorted((package / "sim").glob("*.py"))):
         digest.update(file.read_bytes())

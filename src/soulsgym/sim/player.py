@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from soulsgym.controls import Button
-from soulsgym.movesets.player import PLAYER_KINDS
+from soulsgym.actions import Button
 from soulsgym.sim.compiling import inner
 from soulsgym.sim.geometry import PI, arctan2, blend_direction, cosine, heading_to, sine, turned, wrap
 from soulsgym.sim.hidden import FALL_MOVE, NO_MOVE, ROLL_MOVE
+from soulsgym.spec.player import PLAYER_KINDS
 
 REACTION = PLAYER_KINDS.index("reaction")
 GRABBED = PLAYER_KINDS.index("grabbed")

@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 
-from soulsgym.movesets.pack import TICKS_PER_STEP
 from soulsgym.sim.boss import (
     ATTACKING,
     NO_ACT,
@@ -35,6 +34,7 @@ from soulsgym.sim.player import (
     start_move,
     start_reaction,
 )
+from soulsgym.sim.tables import TICKS_PER_STEP
 from soulsgym.sim.tick import accepted, allowed, player_tick
 from soulsgym.state import MAX_DURATION_S
 

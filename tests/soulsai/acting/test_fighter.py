@@ -9,12 +9,12 @@ from soulsai.acting.fighter import PolicyFighter
 from soulsai.config import load_preset, with_settings
 from soulsai.evaluation.evaluate import EvaluationSettings, played_steps
 from soulsai.learning.wiring import build_fighter, build_world
-from soulsgym.controls import ACTION_CONTROLS, NOTHING
+from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
-from soulsgym.movesets import load_moveset
 from soulsgym.parts.actions import make_actions
 from soulsgym.parts.encoders import make_encoder
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import load_fight
 from soulsgym.state import Outcome
 
 N, LIMIT = 6, 400
@@ -74,8 +74,8 @@ def test_evaluation_plays_the_game_of_training(case):
     policy = Fickle()
     world = build_world(config)
     world.reset(11)
-    moveset = load_moveset("iudex")
-    engine = SimEngine(moveset, N, changes=True, randomize=config.fight.randomize)
+    spec = load_fight("iudex")
+    engine = SimEngine(spec, N, changes=True, randomize=config.fight.randomize)
     engine.restore(world.engine.snapshot())
     played = EvaluationSettings(
         "iudex", "standard", 1, True, config.fight.randomize, False, LIMIT, config.fight.no_hit, 0, N
@@ -110,12 +110,12 @@ class Noting:
 
 
 def begun(n, **options):
-    moveset = load_moveset("iudex")
-    engine = SimEngine(moveset, n)
+    spec = load_fight("iudex")
+    engine = SimEngine(spec, n)
     engine.reset(np.ones(n, np.bool_), standard_starts(n), np.arange(n, dtype=np.uint64))
     policy = Noting()
     actions = make_actions(names=("walk F", "roll B", "light attack"))
-    fighter = PolicyFighter(policy, lambda number: make_encoder("player", number, moveset), actions, **options)
+    fighter = PolicyFighter(policy, lambda number: make_encoder("player", number, spec), actions, **options)
     fighter.begin(engine.fights, np.ones(n, np.bool_))
     return engine, policy, fighter
 

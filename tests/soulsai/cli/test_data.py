@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from soulsai.cli.main import app
 from soulsgym.errors import DataError, MisuseError
-from soulsgym.movesets.provenance import data_provenance
+from soulsgym.spec.provenance import data_provenance
 
 VARIANT = '[adjust]\narc_scale = 2.0\ninner_scale = 0.5\nsource = "measured"\n'
 
@@ -37,8 +37,8 @@ def test_the_json_object_adds_up():
 
 def test_a_boss_has_its_own_file_and_its_variants():
     files = [row["file"] for row in json.loads(souls_data("iudex", "--json").stdout)["files"]]
-    assert files[0] == "movesets/iudex.toml"
-    assert "movesets/iudex.hard.toml" in files
+    assert files[0] == "bosses/iudex.toml"
+    assert "bosses/iudex.hard.toml" in files
 
 
 def test_a_file_of_the_user(tmp_path):

@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 from soulsai.cli import main as cli
 from soulsai.errors import RunError
 from soulsai.evaluation import Evaluation
-from soulsai.evaluation.thoughts import moveset_of, read_told
+from soulsai.evaluation.thoughts import read_told, spec_of
 from soulsai.runs.fight_files import config_of, files_of
 from soulsai.runs.files import write_files
 from soulsgym.errors import MisuseError, SoulsError
-from soulsgym.movesets.population import evaluation_seed
+from soulsgym.spec.population import evaluation_seed
 
 
 def souls(*arguments):
@@ -169,7 +169,7 @@ def test_an_overlay_file(run, tmp_path):
     told = read_told(run.recordings / f"{run.evaluations()[-1][0]}-0001.npz")
     assert told.about["variant"] == "my boss.toml"
     file.unlink()
-    assert moveset_of(told.about).boss.hp == 1.0
+    assert spec_of(told.about).boss.hp == 1.0
 
 
 def test_a_scripted_player_fights_a_boss_of_ones_own(sentinel, run):

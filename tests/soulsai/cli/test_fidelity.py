@@ -8,17 +8,17 @@ import pytest
 from typer.testing import CliRunner
 
 from soulsai.cli.main import app
-from soulsgym.controls import ACTION_CONTROLS, NOTHING
+from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.errors import MisuseError, RecordingError
-from soulsgym.movesets import load_moveset
 from soulsgym.recordings import Recording, read_recording, write_recording
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import load_fight
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    engine = SimEngine(load_moveset("iudex"), 1)
+    engine = SimEngine(load_fight("iudex"), 1)
     engine.reset(np.ones(1, np.bool_), standard_starts(1), np.array([5], np.uint64))
     records, actions = [engine.fights.copy()], [NOTHING]
     for action in np.random.default_rng(5).integers(0, 20, 60).tolist():

@@ -6,7 +6,7 @@ import pytest
 from soulsai.cli.fight_screen import FightScreen, fight_lines
 from soulsai.evaluation import ScriptedFighter, evaluate
 from soulsai.evaluation.witness import Witness
-from soulsgym.movesets import load_moveset
+from soulsgym.spec import load_fight
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def recording():
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("size", [(100, 30), (40, 14), (233, 70), (41, 15)])
 def test_every_size(recording, plain, size):
-    screen = FightScreen(recording, load_moveset("iudex"), plain=plain)
+    screen = FightScreen(recording, load_fight("iudex"), plain=plain)
     cells = screen.cells(60, *size)
     assert cells.size == size
     text = cells.text()
@@ -37,7 +37,7 @@ def test_every_size(recording, plain, size):
 
 def test_fighters_are_where_they_are(recording):
     """The player's blue and the boss's red are in the picture, as far apart as in the fight."""
-    screen = FightScreen(recording, load_moveset("iudex"), plain=False)
+    screen = FightScreen(recording, load_fight("iudex"), plain=False)
     cells = screen.cells(20, 120, 40)
     pixels = np.empty((72, 120, 3), np.int64)
     pixels[::2], pixels[1::2] = cells.ink[2:-2], cells.paper[2:-2]
@@ -54,21 +54,21 @@ def test_fighters_are_where_they_are(recording):
 
 @pytest.mark.parametrize("size", [(39, 30), (100, 13), (20, 5), (3, 2), (1, 1)])
 def test_too_small(recording, size):
-    cells = FightScreen(recording, load_moveset("iudex"), plain=False).cells(5, *size)
+    cells = FightScreen(recording, load_fight("iudex"), plain=False).cells(5, *size)
     assert cells.size == size
     if size[0] >= 20:
         assert "make it 40 x 14 or larger" in " ".join(cells.text().split())
 
 
 def test_the_end_is_told(recording):
-    screen = FightScreen(recording, load_moveset("iudex"), plain=True)
+    screen = FightScreen(recording, load_fight("iudex"), plain=True)
     assert "TIME OUT" in screen.cells(len(recording) - 1, 100, 30).text()
     assert "paused" in screen.cells(3, 100, 30, paused=True).text()
     assert "4x" in screen.cells(3, 100, 30, speed=4.0).text()
 
 
 def test_lines(recording):
-    lines = list(fight_lines(recording, load_moveset("iudex")))
+    lines = list(fight_lines(recording, load_fight("iudex")))
     seconds = [line for line in lines if "m apart" in line]
     assert len(seconds) >= int(recording.fights["time_s"][-1])
     hits = sum("the player is hit" in line for line in lines)

@@ -13,8 +13,8 @@ from soulsai.runs.run import Run
 from soulsgym.errors import GameError, GameHung, GameNotFound, MisuseError
 from soulsgym.game import attach, opening
 from soulsgym.game.opening import GameOptions
-from soulsgym.movesets import load_moveset
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import load_fight
 from soulsgym.state import Outcome
 
 SMALL = ["--set", "run.steps=600", "--set", "q.warmup_steps=100", "--set", "network.hidden=[8]", "--set", "q.batch=8",
@@ -33,7 +33,7 @@ class SimAsGame(SimEngine):
     steps = 0
 
     def __init__(self, plan, options, *, phase=1, changes=False):
-        super().__init__(load_moveset(plan.boss), 1, phase=phase, changes=changes)
+        super().__init__(load_fight(plan.boss), 1, phase=phase, changes=changes)
         self.options = options
         opened.append(self)
 

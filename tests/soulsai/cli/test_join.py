@@ -24,7 +24,7 @@ from soulsai.transport.redis.connection import Refused
 from soulsai.transport.versions import version_of
 from soulsai.transport.welcome import Welcome, pack_welcome
 from soulsgym.errors import GameNotFound, MisuseError, SoulsError
-from soulsgym.movesets import load_moveset
+from soulsgym.spec import load_fight
 
 PACKAGE = version("soulsgym")
 CONFIG = load_preset("cartpole-dqn")
@@ -192,7 +192,7 @@ def test_a_boss_of_the_learners_comes_with_the_welcome(welcome, sentinel, monkey
     monkeypatch.setattr(verb, "_play", lambda address, said, config, *_: fights.append(config.fight) or [])
     result = join(URL)
     assert result.exit_code == 0, result.exception
-    assert load_moveset(fights[0].boss, "hard").boss.hp == 800.0
+    assert load_fight(fights[0].boss, "hard").boss.hp == 800.0
 
 
 def test_a_boss_that_did_not_come_is_a_sentence(welcome, sentinel):

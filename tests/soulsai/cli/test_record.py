@@ -10,7 +10,7 @@ from soulsai.cli.main import app
 from soulsai.cli.record import recorded
 from soulsai.errors import RunError
 from soulsai.evaluation.fighter import ScriptedFighter
-from soulsgym.controls import NOTHING
+from soulsgym.actions import NOTHING
 from soulsgym.envs.fights import FightSettings
 from soulsgym.envs.single import FightEnv
 from soulsgym.errors import MisuseError

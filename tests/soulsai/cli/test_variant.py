@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from soulsai.cli.main import app
 from soulsgym.errors import SoulsError
-from soulsgym.movesets import load_moveset
-from soulsgym.movesets.draw import drawn_moveset
+from soulsgym.spec import load_fight
+from soulsgym.spec.draw import drawn_spec
 
 
 def souls(*arguments):
@@ -27,7 +27,7 @@ def test_a_drawn_file_is_a_boss(tmp_path):
     assert sum(kinds.values()) == moved
     assert {"time", "reach", "damage"} <= set(kinds)
     assert f"souls eval RUN --variant {file}" in result.stdout
-    assert load_moveset("iudex", str(file)).boss == drawn_moveset("iudex", 7).boss
+    assert load_fight("iudex", str(file)).boss == drawn_spec("iudex", 7).boss
 
 
 def test_json_counts_the_same(tmp_path):
@@ -41,7 +41,7 @@ def test_a_boss_of_ones_own_is_drawn(sentinel, tmp_path):
     result = souls("variant", "draw", sentinel, "--out", tmp_path / "my.toml", "--json")
     assert result.exit_code == 0, result.exception
     assert set(json.loads(result.stdout)["kinds"]) >= {"weight", "time", "reach", "arc"}
-    assert load_moveset(str(sentinel), str(tmp_path / "my.toml")).boss == drawn_moveset(str(sentinel), 0).boss
+    assert load_fight(str(sentinel), str(tmp_path / "my.toml")).boss == drawn_spec(str(sentinel), 0).boss
 
 
 def test_no_strength_moves_nothing(tmp_path):

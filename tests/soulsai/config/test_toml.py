@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from soulsai.config import Config, FightConfig, GymConfig, RewardConfig, config_from_toml, config_to_toml
 from soulsai.config.toml import toml_value
-from soulsgym.controls import ACTION_NAMES
+from soulsgym.actions import ACTION_NAMES
 
 TEXTS = st.text(st.characters(codec="utf-8"))
 SHARES = st.lists(st.floats(0.0, 1.0, exclude_min=True), min_size=2, max_size=2).map(lambda pair: tuple(sorted(pair)))

@@ -17,15 +17,15 @@ from soulsai.dashboard.ground import ground_of, png
 from soulsai.dashboard.scenes import fight_name, fights_in, scene_from, scene_of, shared_page
 from soulsai.dashboard.sharing import PARTS, VIEWER
 from soulsai.evaluation import ScriptedFighter, evaluate
-from soulsai.evaluation.thoughts import Told, about_boss, moveset_of, read_told, write_told
+from soulsai.evaluation.thoughts import Told, about_boss, read_told, spec_of, write_told
 from soulsai.evaluation.witness import Witness
 from soulsai.learning.judging import evaluate_policy
 from soulsai.learning.showing import keep_fight
 from soulsai.learning.wiring import quiet
-from soulsgym.controls import ACTION_NAMES
+from soulsgym.actions import ACTION_NAMES
 from soulsgym.errors import MisuseError, RecordingError
-from soulsgym.movesets import load_moveset
 from soulsgym.recordings.recording import Recording, write_recording
+from soulsgym.spec import load_fight
 from soulsgym.state import FIGHT, Outcome
 
 
@@ -91,7 +91,7 @@ def test_course_of_the_fight(file, duel):
     assert np.array(scene["player"]["x"]) / 100 == pytest.approx(fights["player_pose"][:, 0], abs=0.006)
     assert np.array(scene["boss_pose"]["heading"]) / 1000 == pytest.approx(fights["boss_pose"][:, 3], abs=0.001)
     assert scene["player_hp"] == pytest.approx(fights["player_hp"][:, 0].tolist(), abs=0.06)
-    names = [animation.name for animation in load_moveset("iudex").player_animations]
+    names = [animation.name for animation in load_fight("iudex").player_animations]
     shown = [scene["player_labels"][place] for place in scene["player_animation"]]
     assert shown == [names[i] for i in fights["player_animation"]]
     assert scene["action"][1:] == duel.actions[1:].tolist()
@@ -118,15 +118,15 @@ def test_what_happened(file, duel):
 
 def test_blows_are_where_windows_draw_them(file, duel):
     """An outline, moved along with the boss, is the area of the blow that the plan gives for that record."""
-    from soulsgym.envs.render.plan import Stand, hit_area
+    from soulsgym.render.plan import Stand, hit_area
 
     scene = scene_of(file, 1)
-    moveset = load_moveset("iudex")
+    spec = load_fight("iudex")
     outlines = [np.array(outline).reshape(-1, 2).cumsum(axis=0) / 100 for outline in scene["outlines"]]
     checked = 0
     for i, operations in scene["blows"].items():
         fight = duel.fights[i]
-        move = moveset.boss.moves[int(fight["boss_move"])]
+        move = spec.boss.moves[int(fight["boss_move"])]
         landing = [hit for hit in move.hits if not hit.sweep and hit.from_s <= fight["boss_move_s"] <= hit.from_s + 0.1]
         if len(move.hits) != 1 or not landing:
             continue
@@ -226,7 +226,7 @@ def test_quick_enough(file):
 
 
 def test_ground():
-    arena = load_moveset("iudex").arena
+    arena = load_fight("iudex").arena
     ground = ground_of(arena)
     data = base64.b64decode(ground["picture"].partition(",")[2])
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
@@ -304,4 +304,4 @@ def test_a_recording_of_a_boss_of_ones_own_needs_no_other_file(sentinel, tmp_pat
     ],
 )
 def test_what_a_recording_tells_of_its_boss_is_not_trusted(about):
-    assert moveset_of(about) == load_moveset("iudex")
+    assert spec_of(about) == load_fight("iudex")

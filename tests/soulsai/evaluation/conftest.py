@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from soulsai.evaluation import ScriptedFighter, evaluate
-from soulsgym.movesets import load_moveset
+from soulsgym.spec import load_fight
 from soulsgym.state import Outcome
 
 
 @pytest.fixture(scope="session")
-def moveset():
-    return load_moveset("iudex")
+def spec():
+    return load_fight("iudex")
 
 
 @pytest.fixture(scope="session")

@@ -8,11 +8,11 @@ import pytest
 from soulsai.evaluation import Evaluation, ScriptedFighter, compare, evaluate
 from soulsai.evaluation.evaluation import DrawnFile
 from soulsai.evaluation.tables import drawn_files
-from soulsai.evaluation.thoughts import about_boss, moveset_of
+from soulsai.evaluation.thoughts import about_boss, spec_of
 from soulsai.evaluation.witness import Witness
 from soulsgym.errors import MisuseError
-from soulsgym.movesets.draw import drawn_moveset
-from soulsgym.movesets.population import evaluation_seed
+from soulsgym.spec.draw import drawn_spec
+from soulsgym.spec.population import evaluation_seed
 from soulsgym.state import Outcome
 
 WON, DIED, FELL = int(Outcome.WON), int(Outcome.DIED), int(Outcome.FELL)
@@ -46,7 +46,7 @@ def test_a_fight_is_played_on_its_file(drawn):
     assert len(set(np.round(damage, 3))) > 1 or len(set(hp)) > 1
     about = about_boss("iudex", "drawn:3", drawn.settings.draw_seed(5))
     assert json.loads(json.dumps(about)) == about
-    assert moveset_of(about) == drawn_moveset("iudex", evaluation_seed(2))
+    assert spec_of(about) == drawn_spec("iudex", evaluation_seed(2))
 
 
 def test_figures_by_hand(with_outcomes):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from soulsai.evaluation import PhaseFighters, ScriptedFighter
-from soulsgym.controls import NOTHING
+from soulsgym.actions import NOTHING
 from soulsgym.errors import MisuseError
 from soulsgym.state import FIGHT
 

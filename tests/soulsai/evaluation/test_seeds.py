@@ -22,10 +22,10 @@ def test_fights_and_seeds_differ():
     assert len(np.unique(seeds)) == 1000
 
 
-def test_training_and_evaluation_never_fight_the_same_fight(moveset):
+def test_training_and_evaluation_never_fight_the_same_fight(spec):
     """A fight is decided by its key: of all evaluations, and of training with all that follow the first fights."""
     everyone, starts = np.ones(FIGHTS, np.bool_), standard_starts(FIGHTS)
-    engine = SimEngine(moveset, FIGHTS)
+    engine = SimEngine(spec, FIGHTS)
     evaluated, trained = [], []
     for seed in range(SEEDS):
         engine.reset(everyone, starts, evaluation_seeds(seed, 0, FIGHTS))

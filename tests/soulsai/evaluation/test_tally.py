@@ -15,9 +15,9 @@ from soulsgym.state import FIGHT, Outcome
 class Story:
     """One fight told record by record."""
 
-    def __init__(self, moveset):
-        self.moveset = moveset
-        self.tally = Tally(moveset)
+    def __init__(self, spec):
+        self.spec = spec
+        self.tally = Tally(spec)
         self.now = np.zeros(1, FIGHT)
         self.now["player_max_sp"], self.now["player_max_hp"] = 100, 450
         for name in ("hit_by", "dodged", "landed", "killed_by"):
@@ -25,7 +25,7 @@ class Story:
         self.tally.begin(self.now)
 
     def move(self, name):
-        return self.moveset.boss.move_index(name)
+        return self.spec.boss.move_index(name)
 
     def stand(self, **values):
         for name, value in values.items():
@@ -49,8 +49,8 @@ class Story:
 
 
 @pytest.fixture
-def story(moveset):
-    return Story(moveset)
+def story(spec):
+    return Story(spec)
 
 
 def test_hit_and_dodge(story):
@@ -99,8 +99,8 @@ def test_an_attack_that_ends_with_the_step_of_its_blow(story):
     assert (attacks["swing"].started, attacks["swing"].hits) == (1, 1)
 
 
-def test_how_the_player_stood_a_step_before(story, moveset):
-    names = [animation.name for animation in moveset.player_animations]
+def test_how_the_player_stood_a_step_before(story, spec):
+    names = [animation.name for animation in spec.player_animations]
     story.stand(player_animation=names.index("RollingMedium"), player_sp=19.9, player_pose=(0.0, -2.5, 0.0, 0.0))
     story.step("slam", 0.8, hit="slam", damage=100.0, outcome=Outcome.DIED)
     for found in (story.tally.deaths(), story.tally.hits()):
@@ -159,9 +159,9 @@ def test_places(story):
     assert hits.sum() == 0
 
 
-def test_damage_over_time(moveset):
+def test_damage_over_time(spec):
     """By stretches of 5 s in which steps began, among the fights that came so far."""
-    tally = Tally(moveset)
+    tally = Tally(spec)
     now = np.zeros(2, FIGHT)
     for name in ("hit_by", "dodged", "boss_move"):
         now[name] = -1

@@ -6,11 +6,11 @@ import pytest
 from soulsai.evaluation import ScriptedFighter, evaluate
 from soulsai.evaluation.seeds import evaluation_seeds
 from soulsai.evaluation.witness import Witness
-from soulsgym.controls import controls_of
+from soulsgym.actions import controls_of
 from soulsgym.engine import standard_starts
 from soulsgym.errors import MisuseError
-from soulsgym.movesets import load_moveset
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import load_fight
 from soulsgym.state import Outcome
 
 FIGHTS = 9
@@ -49,7 +49,7 @@ def test_actions_lead_from_record_to_record(seen):
     _, witness = seen
     for number in (0, 3):
         recording = witness.fight(number).recording
-        engine = SimEngine(load_moveset("iudex"), 1, phase=1, changes=True, randomize=0.0)
+        engine = SimEngine(load_fight("iudex"), 1, phase=1, changes=True, randomize=0.0)
         engine.reset(np.ones(1, bool), standard_starts(1), evaluation_seeds(5, number, 1))
         assert differing(engine.fights[0], recording.fights[0]) == []
         for record, action in zip(recording.fights[1:], recording.actions[1:], strict=True):

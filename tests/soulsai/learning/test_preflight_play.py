@@ -13,14 +13,14 @@ from soulsai.learning.preflight.exploits import STEP_LIMIT, exploit_findings, me
 from soulsai.learning.preflight.sample import Sample, play_sample
 from soulsai.learning.preflight.sights import sight_findings
 from soulsai.learning.preflight.silly import Leaper, Victim
-from soulsgym.controls import controls_of
+from soulsgym.actions import controls_of
 from soulsgym.engine import standard_starts
-from soulsgym.movesets import load_moveset
 from soulsgym.parts.encoders import PlayerEncoder
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import load_fight
 from soulsgym.state import Outcome
 
-IUDEX = load_moveset("iudex")
+IUDEX = load_fight("iudex")
 
 
 class Loud(gymnasium.Env):
@@ -127,7 +127,7 @@ class HalfRemembering(PlayerEncoder):
 
 @pytest.mark.parametrize("broken", [Remembering, HalfRemembering])
 def test_an_encoder_that_does_not_forget_is_found(broken, monkeypatch):
-    monkeypatch.setattr(encoders, "build_encoder", lambda config, moveset, n: broken(n, moveset))
+    monkeypatch.setattr(encoders, "build_encoder", lambda config, spec, n: broken(n, spec))
     (finding,) = encoder_findings(Config())
     assert finding.name == "encoder-not-reset"
     assert "boss_" in finding.text

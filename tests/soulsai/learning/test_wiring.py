@@ -42,7 +42,7 @@ def test_variants_are_dealt_out_evenly():
     world = build_world(config_of("smoke", "fight.variants=['standard', 'hard']", "fight.number=5", "ppo.minibatch=16"))
     population = world.population
     assert population.counts == (3, 2)
-    assert [moveset.variant for moveset in population.movesets] == ["standard", "hard"]
+    assert [spec.variant for spec in population.specs] == ["standard", "hard"]
 
 
 def test_drawn_files_have_their_share_of_the_fights():
@@ -53,9 +53,9 @@ def test_drawn_files_have_their_share_of_the_fights():
     world.reset(1)
     population = world.population
     assert population.counts == (2, 1, 1, 4)
-    drawn = [moveset.boss for moveset in population.movesets]
+    drawn = [spec.boss for spec in population.specs]
     assert all(one != other for one, other in combinations(drawn, 2))
-    assert "strength 0.5" in population.movesets[0].variant
+    assert "strength 0.5" in population.specs[0].variant
     seeds = population.seeds.tolist()
     world.reset(2)
     assert not set(population.seeds.tolist()[:3]) & set(seeds[:3])

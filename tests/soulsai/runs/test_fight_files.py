@@ -19,7 +19,7 @@ from soulsai.runs.fight_files import (
 )
 from soulsai.runs.run import Run
 from soulsgym.errors import DataError, MisuseError, SoulsError
-from soulsgym.movesets import load_moveset
+from soulsgym.spec import load_fight
 
 OVERLAY = '[body]\nhp = 700\nsource = "guess"\n'
 
@@ -67,20 +67,20 @@ def test_a_run_plays_its_copies_when_the_originals_are_gone_or_changed(sentinel,
     run = run_of(tmp_path / "run", config)
     assert str(sentinel) in run.config_toml
     assert changed_files(run, config) == []
-    before = [load_moveset(config.fight.boss, variant).boss for variant in config.fight.variants]
+    before = [load_fight(config.fight.boss, variant).boss for variant in config.fight.variants]
     overlay.write_text(OVERLAY.replace("700", "900"))
     for file in sentinel.parent.iterdir():
         file.unlink()
     assert changed_files(run, config) == [str(sentinel), str(overlay)]
     fight = config_of(run).fight
-    assert [load_moveset(fight.boss, variant).boss for variant in fight.variants] == before
+    assert [load_fight(fight.boss, variant).boss for variant in fight.variants] == before
     assert before[1].hp == 700.0
 
 
 def test_one_overlay_twice(overlay, tmp_path):
     run = run_of(tmp_path / "run", config_with(variants=(overlay, "standard", overlay)))
     fight = config_of(run).fight
-    assert [load_moveset("iudex", variant).boss.hp for variant in fight.variants] == [700.0, 1037.0, 700.0]
+    assert [load_fight("iudex", variant).boss.hp for variant in fight.variants] == [700.0, 1037.0, 700.0]
 
 
 def test_line_endings_of_windows_are_no_change(overlay, tmp_path):
@@ -100,7 +100,7 @@ def test_files_travel_as_texts(sentinel, overlay):
     told = with_short_names(config)
     assert (told.fight.boss, told.fight.variants) == ("sentinel.toml", ("standard", "my.toml"))
     fight = unpack(told, files_of(config), "letter").fight
-    assert load_moveset(fight.boss, fight.variants[1]) == load_moveset(str(sentinel), str(overlay))
+    assert load_fight(fight.boss, fight.variants[1]) == load_fight(str(sentinel), str(overlay))
     assert files_of(unpack(told, files_of(config), "letter")) == files_of(config)
 
 

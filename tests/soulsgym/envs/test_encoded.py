@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from soulsgym.controls import NOTHING
+from soulsgym.actions import NOTHING
 from soulsgym.engine import Snapshot
 from soulsgym.envs.encoded import EncodedFights, FightParts
 from soulsgym.errors import MisuseError
-from soulsgym.movesets import load_moveset
-from soulsgym.movesets.population import Population
 from soulsgym.parts.actions import make_actions
 from soulsgym.parts.encoders import make_encoder
 from soulsgym.parts.endings import make_ending
 from soulsgym.parts.rewards import make_reward
 from soulsgym.parts.starts import make_starts
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import load_fight
+from soulsgym.spec.population import Population
 from soulsgym.state import FIGHT, Outcome
 
 LINEAR = {"far": 0.0, "step": 0.01}
@@ -70,7 +70,7 @@ class Heard:
     """Standard starts for all but the last fight, which remember what they were told."""
 
     def __init__(self, n):
-        self.inner, self.reports = make_starts(n, load_moveset("iudex")), []
+        self.inner, self.reports = make_starts(n, load_fight("iudex")), []
         self.is_standard = np.arange(n) < n - 1
 
     def draw(self, mask, generator):
@@ -80,11 +80,11 @@ class Heard:
         self.reports.append((ended.tolist(), won[ended].tolist()))
 
 
-def scripted(moveset, *script, step_limit=50, no_hit=False, actions=("walk F", "roll B", "nothing"), decisions=True):
+def scripted(spec, *script, step_limit=50, no_hit=False, actions=("walk F", "roll B", "nothing"), decisions=True):
     n = len(next(iter(script[0].values())))
     parts = FightParts(
         encoder=LastAction(),
-        reward=make_reward("duel", n, moveset, weights=LINEAR),
+        reward=make_reward("duel", n, spec, weights=LINEAR),
         actions=make_actions(names=actions),
         ending=make_ending(step_limit, no_hit=no_hit),
         starts=Heard(n),
@@ -98,8 +98,8 @@ def chosen(*actions):
     return np.array(actions, np.int64)
 
 
-def test_a_step_shows_what_passed_and_what_was_done(moveset):
-    world = scripted(moveset, {"step": [3, 1], "damage_dealt": [100.0, 0.0]})
+def test_a_step_shows_what_passed_and_what_was_done(spec):
+    world = scripted(spec, {"step": [3, 1], "damage_dealt": [100.0, 0.0]})
     assert world.observations.tolist() == [[0, -1], [0, -1]]
     step = world.step(chosen(1, 2))
     assert world.engine.pressed[0].tolist() == [(4, 1), (-1, 0)]
@@ -114,16 +114,16 @@ def test_a_step_shows_what_passed_and_what_was_done(moveset):
     assert not step.ended.any()
 
 
-def test_without_decisions_every_step_is_played_alone(moveset):
-    world = scripted(moveset, {"step": [1, 1]}, decisions=False)
+def test_without_decisions_every_step_is_played_alone(spec):
+    world = scripted(spec, {"step": [1, 1]}, decisions=False)
     world.step(chosen(0, 0))
     assert world.engine.skips == [False]
 
 
-def test_how_fights_end_and_begin_anew(moveset):
+def test_how_fights_end_and_begin_anew(spec):
     won, died, running = Outcome.WON, Outcome.DIED, Outcome.RUNNING
     world = scripted(
-        moveset,
+        spec,
         {"step": [49, 49, 49, 40]},
         {"step": [50, 51, 50, 41], "outcome": [won, running, died, running], "boss_hp": [[0.0], [5.0], [9.0], [8.0]]},
     )
@@ -143,36 +143,36 @@ def test_how_fights_end_and_begin_anew(moveset):
     assert world.parts.starts.reports == [([True, True, True, False], [True, False, False])]
 
 
-def test_masks_before_and_after_the_new_beginning(moveset):
+def test_masks_before_and_after_the_new_beginning(spec):
     closed = np.zeros((2, 20), np.int8)
     closed[:, NOTHING] = 1
     closed[1, 12] = 1
-    world = scripted(moveset, {"step": [1, 1], "outcome": [Outcome.DIED, Outcome.RUNNING], "action_mask": closed})
+    world = scripted(spec, {"step": [1, 1], "outcome": [Outcome.DIED, Outcome.RUNNING], "action_mask": closed})
     assert world.masks.all()
     step = world.step(chosen(0, 0))
     assert step.final_masks[0].tolist() == [False, False, True]
     assert world.masks.tolist() == [[True, True, True], [False, True, True]]
 
 
-def test_where_nothing_of_the_set_is_open_all_is(moveset):
+def test_where_nothing_of_the_set_is_open_all_is(spec):
     closed = np.zeros((1, 20), np.int8)
     closed[:, NOTHING] = 1
-    world = scripted(moveset, {"step": [1], "action_mask": closed}, actions=("walk F", "roll B"))
+    world = scripted(spec, {"step": [1], "action_mask": closed}, actions=("walk F", "roll B"))
     world.step(chosen(0))
     assert world.masks.tolist() == [[True, True]]
 
 
 @pytest.mark.parametrize(("no_hit", "won"), [(False, True), (True, False)])
-def test_a_hit_taken_with_the_winning_blow_loses_a_no_hit_fight(moveset, no_hit, won):
-    world = scripted(moveset, {"step": [1], "outcome": [Outcome.WON], "taken_total": [1.0]}, no_hit=no_hit)
+def test_a_hit_taken_with_the_winning_blow_loses_a_no_hit_fight(spec, no_hit, won):
+    world = scripted(spec, {"step": [1], "outcome": [Outcome.WON], "taken_total": [1.0]}, no_hit=no_hit)
     step = world.step(chosen(0))
     assert step.terminated.tolist() == [True]
     assert step.won.tolist() == [won]
     assert world.parts.starts.reports == [([True], [won])]
 
 
-def test_the_first_hit_ends_a_no_hit_fight(moveset):
-    world = scripted(moveset, {"step": [1, 1], "taken_total": [0.0, 3.0]}, no_hit=True)
+def test_the_first_hit_ends_a_no_hit_fight(spec):
+    world = scripted(spec, {"step": [1, 1], "taken_total": [0.0, 3.0]}, no_hit=True)
     step = world.step(chosen(0, 0))
     assert step.terminated.tolist() == [False, True]
     assert not step.won[1]
@@ -182,7 +182,7 @@ def test_the_first_hit_ends_a_no_hit_fight(moveset):
 
 
 def simulated(
-    movesets,
+    specs,
     n,
     *,
     decisions=True,
@@ -193,15 +193,15 @@ def simulated(
     population=None,
     **settings,
 ):
-    moveset = movesets[0] if isinstance(movesets, tuple) else movesets
+    spec = specs[0] if isinstance(specs, tuple) else specs
     parts = FightParts(
-        encoder=make_encoder(encoder, n, moveset, history=history),
-        reward=make_reward("duel", n, moveset, weights=weights),
+        encoder=make_encoder(encoder, n, spec, history=history),
+        reward=make_reward("duel", n, spec, weights=weights),
         actions=make_actions(),
         ending=make_ending(settings.pop("step_limit", 3000), no_hit=settings.pop("no_hit", False)),
-        starts=make_starts(n, moveset, **starts),
+        starts=make_starts(n, spec, **starts),
     )
-    engine = SimEngine(movesets, n, changes=True, **settings)
+    engine = SimEngine(specs, n, changes=True, **settings)
     return EncodedFights(engine, parts, decisions=decisions, population=population)
 
 
@@ -225,9 +225,9 @@ def played(world, decisions, generator):
 
 
 @pytest.mark.parametrize("randomize", [0.0, 1.0])
-def test_merged_steps_are_the_same_fights_stepped_one_by_one(moveset, randomize):
-    quick = simulated(moveset, 1, randomize=randomize)
-    slow = simulated(moveset, 1, randomize=randomize, decisions=False)
+def test_merged_steps_are_the_same_fights_stepped_one_by_one(spec, randomize):
+    quick = simulated(spec, 1, randomize=randomize)
+    slow = simulated(spec, 1, randomize=randomize, decisions=False)
     generator = np.random.default_rng(5)
     merged = ends = 0
     quick.reset(3), slow.reset(3)
@@ -255,10 +255,10 @@ def test_merged_steps_are_the_same_fights_stepped_one_by_one(moveset, randomize)
     assert ends > 10
 
 
-def test_final_observation_is_the_one_before_the_new_beginning(moveset):
+def test_final_observation_is_the_one_before_the_new_beginning(spec):
     """Of a fight alone, whose records are encoded beside it."""
-    world = simulated(moveset, 1, encoder="soulsai74")
-    beside = make_encoder("soulsai74", 1, moveset)
+    world = simulated(spec, 1, encoder="soulsai74")
+    beside = make_encoder("soulsai74", 1, spec)
     everyone, seen = np.ones(1, np.bool_), np.zeros((1, beside.size), np.float32)
     generator, ends = np.random.default_rng(1), 0
     world.reset(1)
@@ -279,8 +279,8 @@ def test_final_observation_is_the_one_before_the_new_beginning(moveset):
     assert ends > 3
 
 
-def test_a_fight_that_takes_too_long_is_cut_off(moveset):
-    world = simulated(moveset, 4, starts={}, step_limit=20)
+def test_a_fight_that_takes_too_long_is_cut_off(spec):
+    world = simulated(spec, 4, starts={}, step_limit=20)
     world.reset(0)
     generator = np.random.default_rng(0)
     cut = False
@@ -295,8 +295,8 @@ def test_a_fight_that_takes_too_long_is_cut_off(moveset):
 FULL = {"randomize": 0.5, "history": 2, "weights": {"combo": 0.1}, "starts": SHORT | {"curriculum": 0.5}}
 
 
-def test_a_restored_world_goes_on_to_the_last_bit(moveset):
-    world, generator = simulated(moveset, 6, **FULL), np.random.default_rng(2)
+def test_a_restored_world_goes_on_to_the_last_bit(spec):
+    world, generator = simulated(spec, 6, **FULL), np.random.default_rng(2)
     world.reset(4)
     played(world, 60, generator)
     state = world.state()
@@ -305,7 +305,7 @@ def test_a_restored_world_goes_on_to_the_last_bit(moveset):
     expected = played(world, 120, generator)
     assert all(np.array_equal(before[name], array) for name, array in state.items())
 
-    other = simulated(moveset, 6, **FULL)
+    other = simulated(spec, 6, **FULL)
     other.restore(state)
     generator.bit_generator.state = numbers
     assert played(other, 120, generator) == expected
@@ -315,26 +315,26 @@ def test_a_restored_world_goes_on_to_the_last_bit(moveset):
     }
 
 
-def test_a_state_without_the_generator_of_starts_would_differ(moveset):
+def test_a_state_without_the_generator_of_starts_would_differ(spec):
     """The test above is only worth something if the starts drawn later matter."""
-    world = simulated(moveset, 6, **FULL)
+    world = simulated(spec, 6, **FULL)
     world.reset(4)
     state = world.state()
     expected = played(world, 120, np.random.default_rng(2))
-    world.restore(state | {"generator": simulated(moveset, 6).state()["generator"]})
+    world.restore(state | {"generator": simulated(spec, 6).state()["generator"]})
     assert played(world, 120, np.random.default_rng(2)) != expected
 
 
-def test_state_of_another_number_is_refused(moveset):
-    world = simulated(moveset, 2)
+def test_state_of_another_number_is_refused(spec):
+    world = simulated(spec, 2)
     world.reset(0)
     with pytest.raises(MisuseError, match="the saved fights are not 3 of this simulator"):
-        simulated(moveset, 3).restore(world.state())
+        simulated(spec, 3).restore(world.state())
 
 
-def test_the_seed_decides_the_fights(moveset):
+def test_the_seed_decides_the_fights(spec):
     def fights(seed):
-        world = simulated(moveset, 3, randomize=0.5)
+        world = simulated(spec, 3, randomize=0.5)
         world.reset(seed)
         return [world.observations.tobytes(), *played(world, 60, np.random.default_rng(0))]
 
@@ -342,8 +342,8 @@ def test_the_seed_decides_the_fights(moveset):
     assert fights(1) != fights(2)
 
 
-def test_fights_side_by_side_differ_from_each_other(moveset):
-    world = simulated(moveset, 4, starts={})
+def test_fights_side_by_side_differ_from_each_other(spec):
+    world = simulated(spec, 4, starts={})
     world.reset(0)
     for _ in range(60):
         world.step(np.full(4, NOTHING))
@@ -358,14 +358,14 @@ MIXED = ("standard", "hard", "drawn:3")
 
 def populated(n=12, variants=MIXED, renew_after=2.0, **settings):
     population = Population("iudex", variants, n, renew_after=renew_after)
-    return simulated(population.movesets, n, counts=population.counts, population=population, **settings)
+    return simulated(population.specs, n, counts=population.counts, population=population, **settings)
 
 
-def test_two_variants_in_one_engine_are_the_two_alone(moveset):
-    hard = load_moveset("iudex", "hard")
+def test_two_variants_in_one_engine_are_the_two_alone(spec):
+    hard = load_fight("iudex", "hard")
     both = populated(5, ("standard", "hard"), starts={})
     both.reset(9)
-    alone = [simulated(moveset, 5, starts={}), simulated(hard, 5, starts={})]
+    alone = [simulated(spec, 5, starts={}), simulated(hard, 5, starts={})]
     for world in alone:
         world.reset(9)
     generator, ends = np.random.default_rng(0), 0
@@ -436,8 +436,8 @@ def test_a_state_of_other_variants_is_refused():
             populated(variants=variants).restore(world.state())
 
 
-def test_a_population_of_other_fights_is_refused(moveset):
+def test_a_population_of_other_fights_is_refused(spec):
     population = Population("iudex", MIXED, 8)
-    for engine in (SimEngine(moveset, 8), ScriptedEngine(8, [])):
+    for engine in (SimEngine(spec, 8), ScriptedEngine(8, [])):
         with pytest.raises(MisuseError, match="the population is not of these fights"):
-            EncodedFights(engine, simulated(moveset, 8).parts, population=population)
+            EncodedFights(engine, simulated(spec, 8).parts, population=population)

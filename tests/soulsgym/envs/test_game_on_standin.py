@@ -13,7 +13,7 @@ from gymnasium.utils.env_checker import check_env
 from standin_kit import date_of, rate_of
 
 import soulsgym  # noqa: F401 (registers the ids)
-from soulsgym.controls import NOTHING
+from soulsgym.actions import NOTHING
 from soulsgym.errors import GameNotFound, MisuseError, ResetNeeded
 from soulsgym.state import OBSERVATION_KEYS
 

@@ -124,16 +124,16 @@ def test_impossible_batches_are_refused(kwargs, message):
         gymnasium.make_vec(IUDEX, **kwargs)
 
 
-def test_random_poses_come_from_the_list(moveset):
+def test_random_poses_come_from_the_list(spec):
     env = gymnasium.make(IUDEX, random_player_pose=True)
-    listed = {tuple(np.float32(pose[:2]).tolist()) for pose in moveset.arena.player_starts}
+    listed = {tuple(np.float32(pose[:2]).tolist()) for pose in spec.arena.player_starts}
     drawn = {tuple(env.reset(seed=seed)[0]["player_pose"][:2].tolist()) for seed in range(60)}
     assert drawn <= listed
     assert len(drawn) > 6
 
 
-def test_without_random_poses_every_fight_begins_alike(moveset):
+def test_without_random_poses_every_fight_begins_alike(spec):
     env = gymnasium.make(IUDEX)
     drawn = {tuple(env.reset(seed=seed)[0]["player_pose"].tolist()) for seed in range(5)}
     assert len(drawn) == 1
-    assert drawn.pop()[:2] == pytest.approx(moveset.arena.player_start[:2], abs=1e-3)
+    assert drawn.pop()[:2] == pytest.approx(spec.arena.player_start[:2], abs=1e-3)

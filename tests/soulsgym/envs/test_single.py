@@ -106,7 +106,7 @@ def test_a_death_names_its_blow(env):
         assert set(info) == {"action_mask", "reward_terms"}
     assert over
     assert reward == pytest.approx(-1 / 454 - 0.1)
-    assert info["killed_by"] in {move.name for move in env.moveset.boss.moves}
+    assert info["killed_by"] in {move.name for move in env.fight_spec.boss.moves}
     assert info["damage_taken"] == 1.0
     assert info["won"] is False
 
@@ -127,7 +127,7 @@ def test_durations_stop_at_ten_seconds(env):
     for _ in range(110):
         # The boss stays where he is, so that nobody disturbs the player.
         hidden = env._batch.engine.hidden[0]
-        hidden["bmove"], hidden["bt"] = env.moveset.boss.move_index("executed"), 0.0
+        hidden["bmove"], hidden["bt"] = env.fight_spec.boss.move_index("executed"), 0.0
         observation, *_ = env.step(NOTHING)
         longest = max(longest, float(observation["player_animation_duration"][0]))
         assert env.observation_space.contains(observation)
@@ -206,11 +206,11 @@ def test_a_fight_may_start_in_the_middle(env):
     assert info["action_mask"].tolist() == [True] * 8 + [False] * 11 + [True]
 
 
-def test_the_next_fight_starts_as_usual_again(env, moveset):
+def test_the_next_fight_starts_as_usual_again(env, spec):
     env.reset(options={"start": {"boss_hp": 5, "player_pose": (140, 580, 3)}})
     observation, _ = env.reset()
     assert observation["boss_hp"].tolist() == [1037.0]
-    assert observation["player_pose"][:2].tolist() == pytest.approx(moveset.arena.player_start[:2], abs=1e-3)
+    assert observation["player_pose"][:2].tolist() == pytest.approx(spec.arena.player_start[:2], abs=1e-3)
 
 
 @pytest.mark.parametrize("randomize", [0.0, 1.0])

@@ -6,9 +6,9 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from soulsgym.controls import NOTHING
+from soulsgym.actions import NOTHING
 from soulsgym.errors import MisuseError, ResetNeeded, StartError
-from soulsgym.movesets.population import evaluation_seed
+from soulsgym.spec.population import evaluation_seed
 from soulsgym.state import OBSERVATION_KEYS
 
 IUDEX, DEMO = "SoulsGymIudexSim-v0", "SoulsGymIudexSimDemo-v0"
@@ -421,11 +421,11 @@ def test_drawn_files_are_dealt_out_among_the_fights():
     poses = [env.step(np.full(4, NOTHING))[0]["boss_pose"] for _ in range(150)]
     first, again, other, last = np.stack(poses, axis=1).tolist()
     assert first == again != other == last
-    movesets = [env.unwrapped.engine.moveset_of(fight) for fight in range(4)]
-    assert [moveset.variant for moveset in movesets[1:3]] == [
+    specs = [env.unwrapped.engine.spec_of(fight) for fight in range(4)]
+    assert [spec.variant for spec in specs[1:3]] == [
         f"drawn from seed {evaluation_seed(index)} at strength 1" for index in range(2)
     ]
-    assert movesets[0] is movesets[1]
+    assert specs[0] is specs[1]
 
 
 @pytest.mark.parametrize(("make", "n"), [(gymnasium.make, {}), (gymnasium.make_vec, {"num_envs": 2})])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fake_game import FakeTime, fake_game
 
-from soulsgym.controls import ACTION_CONTROLS, CONTROL, NO_DIRECTION, NOTHING, Button
+from soulsgym.actions import ACTION_CONTROLS, CONTROL, NO_DIRECTION, NOTHING, Button
 from soulsgym.engine import Snapshot, standard_starts
 from soulsgym.envs.game import limits_of_plan
 from soulsgym.envs.spaces import observation_space

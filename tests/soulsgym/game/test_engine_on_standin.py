@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from soulsgym.controls import ACTION_CONTROLS, NOTHING
+from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.envs.game import limits_of_plan
 from soulsgym.envs.spaces import observation_space

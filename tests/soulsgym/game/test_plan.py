@@ -6,8 +6,8 @@ import pytest
 
 from soulsgym.errors import DataError, MisuseError
 from soulsgym.game.plan import FALL_MOVE, NO_MOVE, ROLL_MOVE, known_fights, load_plan
-from soulsgym.movesets import load_moveset
-from soulsgym.movesets.moveset import DATA
+from soulsgym.spec import load_fight
+from soulsgym.spec.fight import DATA
 
 
 @pytest.fixture
@@ -36,20 +36,20 @@ def test_an_unknown_boss_is_named_with_the_nearest_known():
 
 
 def test_iudex_agrees_with_the_simulator():
-    plan, moveset = load_plan("iudex"), load_moveset("iudex")
+    plan, spec = load_plan("iudex"), load_fight("iudex")
     assert (plan.player_hp, plan.player_sp, plan.boss_hp) == (
-        moveset.player.hp, moveset.player.sp, moveset.boss.hp,
+        spec.player.hp, spec.player.sp, spec.boss.hp,
     )  # fmt: skip
-    assert plan.player_sp_floor == moveset.player.sp_floor
-    assert plan.label_s_per_step == moveset.player.label_s_per_step
+    assert plan.player_sp_floor == spec.player.sp_floor
+    assert plan.label_s_per_step == spec.player.label_s_per_step
     assert (plan.low_m, plan.high_m, plan.centre_m) == (
-        moveset.arena.low_m, moveset.arena.high_m, moveset.arena.centre_m,
+        spec.arena.low_m, spec.arena.high_m, spec.arena.centre_m,
     )  # fmt: skip
-    assert plan.phases == len(moveset.boss.phases)
-    assert plan.boss_animations == moveset.boss_animations
+    assert plan.phases == len(spec.boss.phases)
+    assert plan.boss_animations == spec.boss_animations
     flat = [(x, y, heading) for x, y, _, heading in plan.player_starts]
-    assert tuple(flat) == moveset.arena.player_starts
-    assert plan.player_start[:2] == moveset.arena.player_start[:2]
+    assert tuple(flat) == spec.arena.player_starts
+    assert plan.player_start[:2] == spec.arena.player_start[:2]
 
 
 def test_the_same_name_is_another_move_in_another_phase():
@@ -62,16 +62,16 @@ def test_the_same_name_is_another_move_in_another_phase():
 
 
 def test_moves_of_the_player_by_name():
-    plan, names = load_plan("iudex"), [move.name for move in load_moveset("iudex").player.moves]
+    plan, names = load_plan("iudex"), [move.name for move in load_fight("iudex").player.moves]
     assert names[plan.player_move("AttackRightLight1")] == "light_1"
     assert plan.player_move("RollingMediumSelftra") == ROLL_MOVE
     assert plan.player_move("FallLoop") == FALL_MOVE
     assert plan.player_move("Idle") == NO_MOVE
 
 
-def test_vordt_has_no_moveset_but_the_same_knight():
+def test_vordt_has_no_spec_but_the_same_knight():
     plan = load_plan("vordt")
-    assert (plan.moveset, plan.move_names, plan.boss_moves) == ("", (), ())
+    assert (plan.spec, plan.move_names, plan.boss_moves) == ("", (), ())
     assert plan.boss_move("Attack3000", 1) == NO_MOVE
     assert plan.player_moves == load_plan("iudex").player_moves
     assert plan.frost

@@ -2,7 +2,7 @@
 
 import pytest
 
-from soulsgym.controls import ACTION_CONTROLS, NO_DIRECTION, NOTHING, Button
+from soulsgym.actions import ACTION_CONTROLS, NO_DIRECTION, NOTHING, Button
 from soulsgym.game.keyboard import load_bindings
 from soulsgym.game.pressing import action_of, keys_of
 

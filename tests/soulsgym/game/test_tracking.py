@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from soulsgym.controls import NOTHING
+from soulsgym.actions import NOTHING
 from soulsgym.envs.game import limits_of_plan
 from soulsgym.envs.spaces import observation_space
 from soulsgym.errors import ReadFailed
@@ -309,12 +309,12 @@ def test_time_is_that_of_the_game(scene):
 
 def test_the_simulator_shows_the_same_durations():
     """A roll pressed before a step is shown in the second tick, there as here."""
-    from soulsgym.controls import ACTION_CONTROLS
+    from soulsgym.actions import ACTION_CONTROLS
     from soulsgym.engine import standard_starts
-    from soulsgym.movesets import load_moveset
     from soulsgym.sim.engine import SimEngine
+    from soulsgym.spec import load_fight
 
-    engine = SimEngine(load_moveset("iudex"), 1)
+    engine = SimEngine(load_fight("iudex"), 1)
     engine.reset(np.ones(1, np.bool_), standard_starts(1), np.array([1], np.uint64))
     engine.step(ACTION_CONTROLS[[8]])
     scene = Scene().begin().see(2, player_animation="RollingMedium")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from soulsgym.controls import ACTION_CONTROLS, NOTHING
+from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.errors import MisuseError
-from soulsgym.movesets import load_moveset
 from soulsgym.players import PLAYERS, make_player
 from soulsgym.players.bearings import LIGHT, ROLLS, bearing_from_boss, distance_m, key_along
 from soulsgym.players.knowledge import knowledge_of
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import load_fight
 from soulsgym.state import FIGHT, NUM_ACTIONS, OBSERVATION_KEYS, action_mask_of, observation_of
 
 IDLE_LABEL, THRUST_LABEL = 23, 12
@@ -34,7 +34,7 @@ def scene(n=1, *, r=2.0, label=IDLE_LABEL, duration_s=0.0, phase=1, sp=95.0):
 
 def played(name, *, n=8, steps=150):
     """The actions of a player over the first steps of `n` fights, with the masks they were chosen under."""
-    engine = SimEngine(load_moveset("iudex"), n, changes=True)
+    engine = SimEngine(load_fight("iudex"), n, changes=True)
     engine.reset(np.ones(n, bool), standard_starts(n), np.arange(n, dtype=np.uint64))
     player = make_player(name, n, 3)
     player.reset(np.ones(n, bool))
@@ -171,8 +171,8 @@ def test_duellist_knows_that_a_label_in_a_recovery_comes_early():
 
 
 def test_knowledge_tells_the_phases_apart():
-    moveset, known = load_moveset("iudex"), knowledge_of("iudex")
-    thrust, tail = (moveset.boss.moves[moveset.boss.move_index(name)] for name in ("thrust", "beast_tail"))
+    spec, known = load_fight("iudex"), knowledge_of("iudex")
+    thrust, tail = (spec.boss.moves[spec.boss.move_index(name)] for name in ("thrust", "beast_tail"))
     assert thrust.animation == tail.animation
     assert known.blow_from_s[0, 1 + THRUST_LABEL, 0] == thrust.hits[0].from_s
     assert known.blow_from_s[1, 1 + THRUST_LABEL, 0] == tail.hits[0].from_s

@@ -5,16 +5,16 @@ from functools import partial
 import numpy as np
 import pytest
 
-from soulsgym.controls import ACTION_CONTROLS, NOTHING
+from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.recordings import Recording
 from soulsgym.sim.engine import SimEngine
 
 
-def play(moveset, *, seed, fights=3, steps=300, dead=()):
+def play(spec, *, seed, fights=3, steps=300, dead=()):
     """Fights of the simulator with random actions; `dead` buttons do nothing."""
     rng = np.random.default_rng(seed)
-    engine = SimEngine(moveset, 1)
+    engine = SimEngine(spec, 1)
     records, actions, episodes = [], [], []
     for episode in range(fights):
         engine.reset(np.ones(1, np.bool_), standard_starts(1), np.array([100 * seed + episode], np.uint64))
@@ -31,9 +31,9 @@ def play(moveset, *, seed, fights=3, steps=300, dead=()):
 
 
 @pytest.fixture(scope="session")
-def played(moveset):
+def played(spec):
     """`play` with the moveset of the tests."""
-    return partial(play, moveset)
+    return partial(play, spec)
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from soulsgym.controls import NOTHING
+from soulsgym.actions import NOTHING
 from soulsgym.envs.fights import FightBatch, FightSettings
 from soulsgym.errors import RecordingError
 from soulsgym.recordings import Recording, read_recording, write_recording
 from soulsgym.recordings.departure import Departure
-from soulsgym.recordings.exact import data_digest, exact_departures, other_data, recorded_moveset, simulation_of
+from soulsgym.recordings.exact import data_digest, exact_departures, other_data, recorded_spec, simulation_of
 from soulsgym.recordings.fidelity import measure_fidelity
 
 STEPS = 150
@@ -61,14 +61,14 @@ def test_the_simulator_repeats_itself_to_the_last_bit(tmp_path, settings, seeds)
     assert sum(each.steps + 1 for each in departures) == len(read)
 
 
-def test_skipped_steps_leave_nothing_to_restart_from(moveset):
+def test_skipped_steps_leave_nothing_to_restart_from(spec):
     recording = recorded(FightSettings("iudex", skip_steps=True), [3])
     assert np.diff(recording.fights["step"]).max() > 1
-    measured = measure_fidelity(recording, moveset)
+    measured = measure_fidelity(recording, spec)
     assert measured.metrics == ()
     assert [each.step for each in measured.departures] == [None]
     with pytest.raises(RecordingError, match=r"no fight has two records in a row; record without skipping steps"):
-        measure_fidelity(dataclasses.replace(recording, simulation=None), moveset)
+        measure_fidelity(dataclasses.replace(recording, simulation=None), spec)
 
 
 def test_a_changed_action_shows_in_its_step(own):
@@ -128,30 +128,30 @@ def test_a_fight_that_is_not_here_is_named(own, settings, message):
         exact_departures(changed(own, **settings))
 
 
-def test_other_data_is_said_and_not_measured_as_drift(own, moveset):
+def test_other_data_is_said_and_not_measured_as_drift(own, spec):
     old = dataclasses.replace(own, simulation=dataclasses.replace(own.simulation, data="0123456789abcdef"))
-    measured = measure_fidelity(old, moveset)
+    measured = measure_fidelity(old, spec)
     assert measured.departures == ()
     assert measured.note == (
-        f"Recorded with other data of iudex (digest 0123456789abcdef, now {data_digest(moveset)}), "
+        f"Recorded with other data of iudex (digest 0123456789abcdef, now {data_digest(spec)}), "
         "so it cannot be repeated exactly; record it again."
     )
     assert measured["M2"].n > 0
     assert other_data(own) == ""
 
 
-def test_the_digest_is_of_every_number(moveset):
-    player = dataclasses.replace(moveset.player, hp=moveset.player.hp + 1)
-    boss = dataclasses.replace(moveset.boss, hp=moveset.boss.hp + 1)
-    arena = dataclasses.replace(moveset.arena, boss_start=(1.0, 2.0, 3.0))
-    others = [dataclasses.replace(moveset, **part) for part in ({"player": player}, {"boss": boss}, {"arena": arena})]
-    assert len({data_digest(each) for each in (moveset, *others)}) == 4
-    assert data_digest(dataclasses.replace(moveset)) == data_digest(moveset)
+def test_the_digest_is_of_every_number(spec):
+    player = dataclasses.replace(spec.player, hp=spec.player.hp + 1)
+    boss = dataclasses.replace(spec.boss, hp=spec.boss.hp + 1)
+    arena = dataclasses.replace(spec.arena, boss_start=(1.0, 2.0, 3.0))
+    others = [dataclasses.replace(spec, **part) for part in ({"player": player}, {"boss": boss}, {"arena": arena})]
+    assert len({data_digest(each) for each in (spec, *others)}) == 4
+    assert data_digest(dataclasses.replace(spec)) == data_digest(spec)
 
 
 def test_a_recording_of_the_game_has_nothing_to_repeat(own):
     game = dataclasses.replace(own, simulation=None)
-    assert recorded_moveset(game) is None
+    assert recorded_spec(game) is None
     assert other_data(game) == ""
     with pytest.raises(RecordingError, match="has no seeds; give a recording of the simulator"):
         exact_departures(game)

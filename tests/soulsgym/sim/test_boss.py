@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from soulsgym.controls import ACTION_CONTROLS, NOTHING
+from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.sim.boss import APPROACH, BACKING, ONLY_BACK, STRAFING
 from soulsgym.sim.engine import SimEngine
@@ -78,11 +78,11 @@ def links_of(phase):
 
 
 @pytest.fixture(scope="module")
-def watched(moveset):
+def watched(spec):
     """What 128 bosses of each phase do in a minute, with players who run about: [phase][step][fight]."""
     played = {}
     for phase in (1, 2):
-        engine = SimEngine(moveset, 128, phase=phase)
+        engine = SimEngine(spec, 128, phase=phase)
         starts = standard_starts(128)
         starts["random_pose"] = 1
         engine.reset(np.ones(128, np.bool_), starts, np.arange(128, dtype=np.uint64))
@@ -97,10 +97,10 @@ def watched(moveset):
 
 
 @pytest.mark.parametrize("phase", [1, 2])
-def test_an_attack_is_cut_short_only_by_a_link_of_its_chain(moveset, watched, phase):
+def test_an_attack_is_cut_short_only_by_a_link_of_its_chain(spec, watched, phase):
     """Anything else waits for the end of the animation."""
-    moves = moveset.boss.moves
-    allowed = links_of(moveset.boss.phases[phase - 1])
+    moves = spec.boss.moves
+    allowed = links_of(spec.boss.phases[phase - 1])
     wrong = set()
     records = watched[phase]
     for before, after in itertools.pairwise(records):
@@ -115,16 +115,14 @@ def test_an_attack_is_cut_short_only_by_a_link_of_its_chain(moveset, watched, ph
 
 
 @pytest.mark.parametrize("phase", [1, 2])
-def test_a_phase_uses_all_its_moves_and_only_those(moveset, watched, phase):
-    part = moveset.boss.phases[phase - 1]
+def test_a_phase_uses_all_its_moves_and_only_those(spec, watched, phase):
+    part = spec.boss.phases[phase - 1]
     own = {act.name for act in part.acts} | {name for pair in links_of(part) for name in pair}
     shared = {
-        move.name
-        for move in moveset.boss.moves
-        if move.kind in ("idle", "walk", "retreat", "strafe", "turn", "executed")
+        move.name for move in spec.boss.moves if move.kind in ("idle", "walk", "retreat", "strafe", "turn", "executed")
     }
-    shared |= {move.grab_move for move in moveset.boss.moves} | {"stagger", "parried"}
-    seen = {moveset.boss.moves[index].name for index in np.unique(watched[phase]["boss_move"])}
+    shared |= {move.grab_move for move in spec.boss.moves} | {"stagger", "parried"}
+    seen = {spec.boss.moves[index].name for index in np.unique(watched[phase]["boss_move"])}
     assert seen <= own | shared
     assert own <= seen
     assert set(watched[phase]["phase"].ravel().tolist()) == {phase}
@@ -133,10 +131,10 @@ def test_a_phase_uses_all_its_moves_and_only_those(moveset, watched, phase):
 # ---------------------------------------------------------------- labels
 
 
-def test_the_label_of_the_next_attack_leads_its_start(moveset, watched):
+def test_the_label_of_the_next_attack_leads_its_start(spec, watched):
     """Chosen while the last attack still recovers, it is shown at once and its duration runs on at the real start."""
-    moves = moveset.boss.moves
-    names = moveset.boss_animations
+    moves = spec.boss.moves
+    names = spec.boss_animations
     leads = []
     records = watched[1]
     for before, after in itertools.pairwise(records):
@@ -152,11 +150,11 @@ def test_the_label_of_the_next_attack_leads_its_start(moveset, watched):
     assert max(leads) < 1.3
 
 
-def test_a_recovering_boss_shows_idle_or_the_next_attack(moveset, watched):
-    names = moveset.boss_animations
+def test_a_recovering_boss_shows_idle_or_the_next_attack(spec, watched):
+    names = spec.boss_animations
     for step in watched[1][::7]:
         for fight in step[step["outcome"] == 0]:
-            move = moveset.boss.moves[fight["boss_move"]]
+            move = spec.boss.moves[fight["boss_move"]]
             shown = names[fight["boss_animation"]]
             if move.kind == "attack" and shown != move.animation:
                 assert fight["boss_move_s"] >= move.label_end_s - 0.001
@@ -268,28 +266,28 @@ def test_the_boss_begins_by_walking_up(duel):
 # ---------------------------------------------------------------- choices
 
 
-def chose(moveset, *, away_m, bearing_deg=0.0, cooling=(), phase=1, n=4000, down=False, boss_y=592.0):
+def chose(spec, *, away_m, bearing_deg=0.0, cooling=(), phase=1, n=4000, down=False, boss_y=592.0):
     """An engine of n bosses who have just decided at a place."""
-    engine = SimEngine(moveset, n, phase=phase)
+    engine = SimEngine(spec, n, phase=phase)
     starts = standard_starts(n)
     starts["boss_pose"] = (140.0, boss_y, 0.0)
     bearing = math.radians(bearing_deg)
     starts["player_pose"] = (140.0 - away_m * math.sin(bearing), boss_y - away_m * math.cos(bearing), 0.0)
     engine.reset(np.ones(n, np.bool_), starts, np.arange(n, dtype=np.uint64))
     engine.hidden["first"] = 0
-    acts = [act.name for act in moveset.boss.phases[phase - 1].acts]
+    acts = [act.name for act in spec.boss.phases[phase - 1].acts]
     for name in cooling:
         engine.hidden["ready_s"][:, acts.index(name)] = 1e9
     if down:
-        engine.hidden["pmove"] = [move.name for move in moveset.player.moves].index("DamageExLarge")
+        engine.hidden["pmove"] = [move.name for move in spec.player.moves].index("DamageExLarge")
     engine.step(np.full(n, ACTION_CONTROLS[NOTHING]))
     return engine
 
 
-def chosen(moveset, *, phase=1, n=4000, **place):
+def chosen(spec, *, phase=1, n=4000, **place):
     """How often each act is chosen at a place, as shares; "" is none yet."""
-    engine = chose(moveset, phase=phase, n=n, **place)
-    acts = [act.name for act in moveset.boss.phases[phase - 1].acts]
+    engine = chose(spec, phase=phase, n=n, **place)
+    acts = [act.name for act in spec.boss.phases[phase - 1].acts]
     first = engine.tables[0]["phases"][phase - 1]["act"]
     rows, counts = np.unique(engine.hidden["act"], return_counts=True)
     return {acts[row - first] if row >= 0 else "": count / n for row, count in zip(rows, counts, strict=True)}
@@ -306,16 +304,16 @@ def chosen(moveset, *, phase=1, n=4000, **place):
         (1.6, {"thrust": 25, "punch": 20, "sweep": 10, "chop": 10, "back_swing": 10, "grab": 5}),
     ],
 )
-def test_the_distance_decides_what_he_does(moveset, away_m, shares):
+def test_the_distance_decides_what_he_does(spec, away_m, shares):
     total = sum(shares.values())
-    seen = chosen(moveset, away_m=away_m)
+    seen = chosen(spec, away_m=away_m)
     assert set(seen) == set(shares)
     for name, weight in shares.items():
         assert seen[name] == pytest.approx(weight / total, abs=0.035)  # 4.4 standard errors of 4,000 draws
 
 
-def test_what_cools_down_is_hardly_chosen_again(moveset):
-    seen = chosen(moveset, away_m=6.0, cooling=("thrust",))
+def test_what_cools_down_is_hardly_chosen_again(spec):
+    seen = chosen(spec, away_m=6.0, cooling=("thrust",))
     # Weight 1 beside 10 and 10.
     assert seen["thrust"] == pytest.approx(1 / 21, abs=0.02)
     assert seen["sweep"] == pytest.approx(10 / 21, abs=0.04)
@@ -325,26 +323,26 @@ def test_taking_an_act_starts_its_cooldown(duel):
     duel.begin(away_m=5.0, still=False)
     duel.hidden["first"] = 0
     duel.step()
-    phase = duel.moveset.boss.phases[0]
+    phase = duel.spec.boss.phases[0]
     row = int(duel.hidden["act"]) - duel.act_row(phase.acts[0].name)
     assert duel.hidden["ready_s"][row] == pytest.approx(phase.acts[row].cooldown_s, abs=0.02)
     assert (np.delete(duel.hidden["ready_s"], row) == 0.0).all()
 
 
-def test_who_lies_on_the_ground_is_mostly_waited_for(moveset):
-    seen = chosen(moveset, away_m=6.0, down=True)
+def test_who_lies_on_the_ground_is_mostly_waited_for(spec):
+    seen = chosen(spec, away_m=6.0, down=True)
     assert seen[""] == pytest.approx(300 / 395, abs=0.035)
 
 
-def test_beside_him_other_acts_are_chosen(moveset):
-    seen = chosen(moveset, away_m=3.0, bearing_deg=90.0)
+def test_beside_him_other_acts_are_chosen(spec):
+    seen = chosen(spec, away_m=3.0, bearing_deg=90.0)
     assert set(seen) == {"sweep", "chop"}
     assert seen["sweep"] == pytest.approx(0.55, abs=0.035)
-    assert set(chosen(moveset, away_m=3.0, bearing_deg=-90.0)) == {"sweep", "chop", "back_swing"}
+    assert set(chosen(spec, away_m=3.0, bearing_deg=-90.0)) == {"sweep", "chop", "back_swing"}
 
 
-def test_behind_him_he_only_turns(moveset):
-    assert set(chosen(moveset, away_m=3.0, bearing_deg=150.0, n=200)) == {""}
+def test_behind_him_he_only_turns(spec):
+    assert set(chosen(spec, away_m=3.0, bearing_deg=150.0, n=200)) == {""}
 
 
 # ---------------------------------------------------------------- the leap
@@ -372,7 +370,7 @@ def test_at_55_percent_the_phase_changes(full_duel):
     records = full_duel.play(rest=60)
     changing = records[records["boss_animation"] == UNKNOWN]
     assert changing["step"].tolist() == list(range(1, 1 + len(changing)))
-    boss = full_duel.moveset.boss
+    boss = full_duel.spec.boss
     assert len(changing) * 0.097 == pytest.approx(boss.moves[boss.move_index("transform")].end_s, abs=0.11)
     assert set(changing["phase"].tolist()) == {1}
     after = records[len(changing) :]
@@ -512,7 +510,7 @@ def test_every_dash_is_measured_anew(new_duel, boss_with):
 
 def run_of_the_file(duel):
     """Times and metres of the dash as the file has them."""
-    motion = duel.moveset.boss.moves[duel.moveset.boss.move_index("dash")].motion
+    motion = duel.spec.boss.moves[duel.spec.boss.move_index("dash")].motion
     times_s = motion.first_s + motion.step_s * np.arange(len(motion.forward_m))
     return times_s, np.cumsum(motion.forward_m)
 
@@ -528,15 +526,15 @@ def test_a_move_without_stretches_keeps_its_length(duel):
 # ---------------------------------------------------------------- after an attack, second phase
 
 
-def after_attacks(moveset, act, *, away_m, bearing_deg=0.0, n=4000):
+def after_attacks(spec, act, *, away_m, bearing_deg=0.0, n=4000):
     """What n bosses of the second phase do at the end of an attack: goal, kind of backing off, how long."""
-    engine = SimEngine(moveset, n, phase=2)
+    engine = SimEngine(spec, n, phase=2)
     starts = standard_starts(n)
     starts["boss_pose"] = (140.0, 606.0, 0.0)
     bearing = math.radians(bearing_deg)
     starts["player_pose"] = (140.0 - away_m * math.sin(bearing), 606.0 - away_m * math.cos(bearing), 0.0)
     engine.reset(np.ones(n, np.bool_), starts, np.arange(n, dtype=np.uint64))
-    hidden, tables, boss = engine.hidden, engine.tables[0], moveset.boss
+    hidden, tables, boss = engine.hidden, engine.tables[0], spec.boss
     acts = [one.name for one in boss.phases[1].acts]
     move = boss.moves[boss.move_index(act)]
     hidden["first"] = 0
@@ -555,8 +553,8 @@ def after_attacks(moveset, act, *, away_m, bearing_deg=0.0, n=4000):
     # Gaps are 0.8 m less: half below 2 m, a quarter up to 5 m, none beyond.
     [(1.5, 0.5), (2.7, 0.5), (2.9, 0.25), (5.7, 0.25), (5.9, 0.0), (15.0, 0.0)],
 )
-def test_near_the_player_he_may_only_back_off(moveset, away_m, chance):
-    goal, pending, lasts_s = after_attacks(moveset, "beast_quake", away_m=away_m)
+def test_near_the_player_he_may_only_back_off(spec, away_m, chance):
+    goal, pending, lasts_s = after_attacks(spec, "beast_quake", away_m=away_m)
     assert (goal == BACKING).all()  # the odds of this act are 1
     only = pending == ONLY_BACK
     assert only.mean() == pytest.approx(chance, abs=0.035)
@@ -567,8 +565,8 @@ def test_near_the_player_he_may_only_back_off(moveset, away_m, chance):
 
 
 @pytest.mark.parametrize(("act", "odds"), [("beast_swat", 0.8), ("beast_grab", 0.5), ("beast_tail", 0.0)])
-def test_the_odds_of_what_follows_are_those_of_the_act(moveset, act, odds):
-    goal, _, _ = after_attacks(moveset, act, away_m=8.0)
+def test_the_odds_of_what_follows_are_those_of_the_act(spec, act, odds):
+    goal, _, _ = after_attacks(spec, act, away_m=8.0)
     assert (goal == BACKING).mean() == pytest.approx(odds, abs=0.035)
 
 
@@ -583,8 +581,8 @@ def test_the_odds_of_what_follows_are_those_of_the_act(moveset, act, odds):
         (25.9, 0.0, False),
     ],
 )
-def test_he_backs_off_only_from_who_is_in_front_and_not_too_far(moveset, away_m, bearing_deg, acts):
-    goal, _, _ = after_attacks(moveset, "beast_quake", away_m=away_m, bearing_deg=bearing_deg, n=200)
+def test_he_backs_off_only_from_who_is_in_front_and_not_too_far(spec, away_m, bearing_deg, acts):
+    goal, _, _ = after_attacks(spec, "beast_quake", away_m=away_m, bearing_deg=bearing_deg, n=200)
     assert ((goal == BACKING) == acts).all()
 
 
@@ -628,8 +626,8 @@ def test_a_plain_retreat_has_no_end_in_metres(duel):
     assert duel.boss_move(record) not in ("strafe_left", "strafe_right")
 
 
-def test_going_sideways_lasts_three_seconds_and_a_half_at_most(new_duel, moveset):
-    duel = new_duel(moveset, phase=2)
+def test_going_sideways_lasts_three_seconds_and_a_half_at_most(new_duel, spec):
+    duel = new_duel(spec, phase=2)
     lasted_s = []
     for seed in range(40):
         backing(duel, seed=seed)
@@ -657,8 +655,8 @@ def test_the_change_of_phase_ends_a_retreat(full_duel):
     assert full_duel.boss_move(record) == "transform"
 
 
-def test_in_the_first_phase_he_goes_sideways_at_once(new_duel, moveset):
-    duel = new_duel(moveset)
+def test_in_the_first_phase_he_goes_sideways_at_once(new_duel, spec):
+    duel = new_duel(spec)
     goals = set()
     for seed in range(40):
         duel.begin(away_m=8.0, seed=seed).force("chop", 2.98, blows=False, links=("chop", 0))
@@ -901,7 +899,7 @@ def decision(duel):
     """Let the boss decide now; the act."""
     duel.force("idle")
     duel.step()
-    return duel.moveset.boss.phases[0].acts[duel.hidden["act"] - duel.engine.tables[0]["phases"][0]["act"]].name
+    return duel.spec.boss.phases[0].acts[duel.hidden["act"] - duel.engine.tables[0]["phases"][0]["act"]].name
 
 
 def test_a_rule_that_waits_fits_at_once_and_then_after_its_time(new_duel, boss_with):

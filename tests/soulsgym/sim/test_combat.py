@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from soulsgym.controls import NOTHING
-from soulsgym.movesets.damage import damage_of as formula
+from soulsgym.actions import NOTHING
+from soulsgym.spec.damage import damage_of as formula
 from soulsgym.state import Outcome
 
 WALK_BACK, ROLL_FORWARD, ROLL_BACK, LIGHT, HEAVY, PARRY = 4, 8, 12, 16, 17, 18
@@ -20,12 +20,12 @@ def hit(record):
 
 def damage_of(duel, move):
     """What the first blow of a boss move does; for blows nobody has measured."""
-    hit = duel.moveset.boss.moves[duel.moveset.boss.move_index(move)].hits[0]
-    return round(formula(hit.power, duel.moveset.player.defence))
+    hit = duel.spec.boss.moves[duel.spec.boss.move_index(move)].hits[0]
+    return round(formula(hit.power, duel.spec.player.defence))
 
 
 def strike_of(duel, move):
-    return duel.moveset.player.moves[duel.player_moves.index(move)].strikes[0]
+    return duel.spec.player.moves[duel.player_moves.index(move)].strikes[0]
 
 
 def struck_by(duel, move, *, away_m, at_s=0.0):
@@ -57,7 +57,7 @@ def rolled_chop(duel, pressed_at_step):
 def test_a_blow_passes_through_the_first_part_of_a_roll(duel):
     # The chop comes at 2.22 s, in step 22; a roll pressed in step 20 is 0.26 s old then.
     records = rolled_chop(duel, 20)
-    chop = duel.moveset.boss.move_index("chop")
+    chop = duel.spec.boss.move_index("chop")
     assert records["player_hp"][-1, 0] == FULL_HP
     assert not (records["hit_by"] >= 0).any()
     assert records["dodged"].tolist().count(chop) == 1
@@ -70,7 +70,7 @@ def test_the_same_blow_hits_late_in_a_roll(duel):
     records = rolled_chop(duel, 16)
     assert records["player_hp"][-1, 0] == FULL_HP - damage_of(duel, "chop")
     assert records["dodged"].max() == -1
-    assert (records["hit_by"] == duel.moveset.boss.move_index("chop")).sum() == 1
+    assert (records["hit_by"] == duel.spec.boss.move_index("chop")).sum() == 1
 
 
 def test_the_same_blow_hits_who_stands(duel):
@@ -96,7 +96,7 @@ def test_a_roll_goes_on_when_hit(duel):
 def test_a_hit_in_a_roll_is_shown_by_its_side(duel, away_deg, label):
     """AddDamageStartFront, Left, Back and Right, by where the boss stands."""
     duel.begin(away_m=3.0).force("beast_tail")
-    from_s = duel.moveset.boss.moves[duel.moveset.boss.move_index("beast_tail")].hits[0].from_s
+    from_s = duel.spec.boss.moves[duel.spec.boss.move_index("beast_tail")].hits[0].from_s
     duel.play(*[NOTHING] * (int(from_s / 0.097) - 5), ROLL_FORWARD, rest=4)
     duel.hidden["lock"] = 0
     duel.hidden["dodge_bits"] = 0
@@ -149,7 +149,7 @@ def test_blows_come_at_their_time_with_their_damage(duel, move, away_m, damage, 
     assert record["taken_total"] == damage
     assert record["player_hp"][0] == FULL_HP - damage
     assert hit_s[0] < record["boss_move_s"] <= hit_s[1]
-    assert duel.moveset.boss.moves[record["hit_by"]].name == move
+    assert duel.spec.boss.moves[record["hit_by"]].name == move
 
 
 @pytest.mark.parametrize("shift_s", [-0.1, 0.1])
@@ -164,7 +164,7 @@ def test_a_late_blow_lands_before_what_follows_it(duel):
     duel.begin(away_m=3.0).force("thrust", links=("thrust", 0))
     duel.hidden["shift"] = 0.1
     record = duel.until(hit, at_most=30)
-    assert record["hit_by"] == duel.moveset.boss.move_index("thrust")
+    assert record["hit_by"] == duel.spec.boss.move_index("thrust")
     assert duel.boss_move(duel.until(lambda record: duel.boss_move(record) != "thrust")) == "swing"
 
 
@@ -173,7 +173,7 @@ def test_the_last_blow_is_remembered(duel):
     record = duel.until(hit, at_most=10)
     assert record["outcome"] == Outcome.DIED
     assert record["player_hp"][0] == 0.0
-    assert duel.moveset.boss.moves[record["killed_by"]].name == "bash"
+    assert duel.spec.boss.moves[record["killed_by"]].name == "bash"
     assert not record["action_mask"][:NOTHING].any()
 
 
@@ -374,7 +374,7 @@ def opened(duel):
 
 def blow_into_a_parry(duel, ticks, move="slam", *, away_m=3.4):
     """A blow that comes when the parry is so many ticks old; records until after it."""
-    from_s = duel.moveset.boss.moves[duel.moveset.boss.move_index(move)].hits[0].from_s
+    from_s = duel.spec.boss.moves[duel.spec.boss.move_index(move)].hits[0].from_s
     # A press takes effect with the second tick of its step.
     duel.begin(away_m=away_m).force(move, from_s - (ticks + 0.5) * TICK_S)
     duel.place_player(away_m)
@@ -462,8 +462,8 @@ def test_some_blows_cannot_be_parried(duel):
 
 def ground_stab_into_a_guard(duel, which):
     """One of the two stabs at a player whose shield is up and whose stamina is full."""
-    index = duel.moveset.boss.move_index("ground_stab")
-    from_s = duel.moveset.boss.moves[index].hits[which].from_s
+    index = duel.spec.boss.move_index("ground_stab")
+    from_s = duel.spec.boss.moves[index].hits[which].from_s
     duel.begin(away_m=3.4).force("ground_stab", from_s - 6.5 * TICK_S)
     duel.hidden["hit_bits"] = 0b11 ^ (1 << which)
     duel.place_player(3.4)
@@ -620,7 +620,7 @@ def test_a_broken_boss_gives_no_riposte(duel):
 
 def test_poise_recovers_after_a_while_without_a_hit(duel):
     duel.begin(away_m=10.0)
-    recovery_s = duel.moveset.boss.poise_recovery_s
+    recovery_s = duel.spec.boss.poise_recovery_s
     duel.hidden["poise"], duel.hidden["poise_t"] = 50.0, recovery_s - 0.2
     duel.play(NOTHING)
     assert duel.hidden["poise"] == 50.0
@@ -644,7 +644,7 @@ def test_a_grab_holds_hurts_and_throws_far(duel, steps_of):
     assert grabbed["damage_taken"] == 0.0
     assert (grabbed["player_animation"], grabbed["boss_animation"]) == (15, 17)
     assert grabbed["lock_on"] == 0
-    assert 1.30 < duel.moveset.boss.moves[duel.moveset.boss.move_index("grab")].hits[0].from_s < 1.45
+    assert 1.30 < duel.spec.boss.moves[duel.spec.boss.move_index("grab")].hits[0].from_s < 1.45
     records = duel.play(rest=60)
     hurt = records[records["damage_taken"] > 0]
     assert hurt["damage_taken"].tolist() == [174.0]
@@ -666,7 +666,7 @@ def test_the_beast_hurts_who_it_holds_four_times(duel):
     for at_s, due_s in zip(hurt["boss_animation_duration"][:, 0], (1.2, 1.9, 2.6, 4.1), strict=True):
         assert due_s <= at_s < due_s + 0.12
     assert hurt["player_hp"][-1, 0] == FULL_HP - 212.0
-    assert (hurt["hit_by"] == duel.moveset.boss.move_index("beast_throw")).all()
+    assert (hurt["hit_by"] == duel.spec.boss.move_index("beast_throw")).all()
 
 
 def test_every_throw_hurts_anew(duel):
@@ -682,7 +682,7 @@ def test_who_dies_in_a_throw_is_hurt_no_more(duel):
     records = duel.play(rest=40)
     assert records["damage_taken"][records["damage_taken"] > 0].tolist() == [60.0, 30.0]
     assert records["outcome"][-1] == Outcome.DIED
-    assert duel.moveset.boss.moves[records["killed_by"][-1]].name == "beast_throw"
+    assert duel.spec.boss.moves[records["killed_by"][-1]].name == "beast_throw"
 
 
 def test_nothing_else_hits_who_is_held(duel):
@@ -737,7 +737,7 @@ def test_a_player_slides_around_the_boss(duel):
 
 def west_of(duel):
     """Where the western wall stands: x, the same from y = 581 to 599."""
-    return min(corner.x_m for corner in duel.moveset.arena.corners)
+    return min(corner.x_m for corner in duel.spec.arena.corners)
 
 
 def test_a_wall_stops_the_player(duel):

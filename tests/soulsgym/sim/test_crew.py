@@ -8,10 +8,10 @@ import time
 
 import numpy as np
 
-from soulsgym.controls import ACTION_CONTROLS
+from soulsgym.actions import ACTION_CONTROLS
 from soulsgym.engine import standard_starts
-from soulsgym.movesets import load_moveset
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import load_fight
 
 FIGHTS = 12
 WALK = ACTION_CONTROLS[np.zeros(FIGHTS, np.int64)]
@@ -20,7 +20,7 @@ LONG_IDLE_S = 0.3
 
 
 def engine(threads: int) -> SimEngine:
-    made = SimEngine(load_moveset("iudex"), FIGHTS, threads=threads)
+    made = SimEngine(load_fight("iudex"), FIGHTS, threads=threads)
     made.reset(np.ones(FIGHTS, np.bool_), standard_starts(FIGHTS), np.arange(FIGHTS, dtype=np.uint64))
     return made
 

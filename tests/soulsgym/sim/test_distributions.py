@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from soulsgym.controls import ACTION_CONTROLS, NOTHING
+from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
-from soulsgym.movesets.boss import MOVE_KINDS, TURN
 from soulsgym.sim.boss import BACKING, ONLY_BACK, STRAFING, TURNING
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec.boss import MOVE_KINDS, TURN
 from soulsgym.state import Outcome
 
 SIGMAS = 5.0
@@ -82,8 +82,8 @@ def assert_independent(first, second, names, *, same_fight=False):
             assert scores.max() < SIGMAS, f"{names[a]} and {names[b]}: {scores.max():.1f} sigma"
 
 
-def begin(moveset, **settings):
-    engine = SimEngine(moveset, FIGHTS, **settings)
+def begin(spec, **settings):
+    engine = SimEngine(spec, FIGHTS, **settings)
     engine.tables["edges"]["cliff"] = 0  # walls all round: nobody falls out of the sample
     starts = standard_starts(FIGHTS)
     starts["random_pose"] = 1
@@ -120,9 +120,9 @@ def noise_in(engine):
 class Watch:
     """What the boss decides while it is watched, over all fights and steps."""
 
-    def __init__(self, engine, moveset):
-        self.engine, self.moveset = engine, moveset
-        self.shifts = np.full((FIGHTS, len(moveset.boss.moves)), np.nan)
+    def __init__(self, engine, spec):
+        self.engine, self.spec = engine, spec
+        self.shifts = np.full((FIGHTS, len(spec.boss.moves)), np.nan)
         self.changed_shifts = 0
         self.chains = {}
         self.afters = {}
@@ -145,7 +145,7 @@ class Watch:
             self._count_chain(phase, column, hidden[fight])
         attacking = self.engine.tables[0]["boss_moves"]["kind"][move] == MOVE_KINDS.index("attack")
         fresh = attacking & (hidden["decided"] == 1) & (decided == 0) & here
-        after = self.moveset.boss.phases[phase - 1].after
+        after = self.spec.boss.phases[phase - 1].after
         seen = fresh & self._clearly_in_front(after)
         acts = (hidden["goal"] == STRAFING) | (hidden["goal"] == BACKING)
         for row in np.unique(act[seen & (act >= 0)]):
@@ -158,7 +158,7 @@ class Watch:
     def _gap(self):
         hidden = self.engine.hidden
         away_m = np.hypot(hidden["px"] - hidden["bx"], hidden["py"] - hidden["by"])
-        return away_m - self.moveset.boss.radius_m
+        return away_m - self.spec.boss.radius_m
 
     def _clearly_in_front(self, after):
         """Is the player where `after` asks for, not so near to the limit that a step makes a difference?"""
@@ -212,11 +212,11 @@ def place_players(engine, arena, generator):
     hidden["safe_r2"] = 0.0
 
 
-def watch_fights(engine, moveset):
+def watch_fights(engine, spec):
     """Fight by fight all numbers drawn in it, and a Watch for each phase."""
     hidden, tables = engine.hidden, engine.tables[0]
     numbers = {name: hidden[name].astype(float) for name in DRAWN}
-    starts = [pose[:2] for pose in moveset.arena.player_starts]
+    starts = [pose[:2] for pose in spec.arena.player_starts]
     places = np.stack([hidden["px"], hidden["py"]], axis=1)
     numbers["start"] = np.argmin(np.abs(places[:, None] - np.array(starts)[None]).sum(axis=2), axis=1).astype(float)
     step(engine)
@@ -230,20 +230,20 @@ def watch_fights(engine, moveset):
     numbers |= {f"{name}, a step later": values for name, values in noise_in(engine).items()}
     generator = np.random.default_rng(3)
     watches = []
-    for phase in range(1, len(moveset.boss.phases) + 1):
-        watch = Watch(engine, moveset)
+    for phase in range(1, len(spec.boss.phases) + 1):
+        watch = Watch(engine, spec)
         for index in range(WATCHED_STEPS):
             hidden["hp"] = IMMORTAL_HP
             if index % PLACED_EVERY == 0:
-                place_players(engine, moveset.arena, generator)
+                place_players(engine, spec.arena, generator)
             watch.step(phase)
         assert (engine.fights["outcome"] == Outcome.RUNNING).all()
         watches.append(watch)
-        change_phase(engine, phase, len(moveset.boss.phases))
+        change_phase(engine, phase, len(spec.boss.phases))
     shifts = watches[0].shifts
     for watch in watches[1:]:
         shifts = np.where(np.isfinite(shifts), shifts, watch.shifts)
-    numbers |= {f"shift of {move.name}": shifts[:, i] for i, move in enumerate(moveset.boss.moves)}
+    numbers |= {f"shift of {move.name}": shifts[:, i] for i, move in enumerate(spec.boss.moves)}
     return numbers, watches
 
 
@@ -261,12 +261,12 @@ def change_phase(engine, phase, phases):
 
 
 @pytest.fixture(scope="module")
-def sample(moveset):
+def sample(spec):
     """The numbers of a fight of every seed, and of the fight after it."""
-    engine, starts = begin(moveset, randomize=1.0, changes=True)
-    first, watches = watch_fights(engine, moveset)
+    engine, starts = begin(spec, randomize=1.0, changes=True)
+    first, watches = watch_fights(engine, spec)
     engine.reset(np.ones(FIGHTS, np.bool_), starts, None)
-    second, more = watch_fights(engine, moveset)
+    second, more = watch_fights(engine, spec)
     seen = [name for name, values in first.items() if np.isfinite(values).sum() > FIGHTS // 8]
     return SimpleNamespace(
         numbers=first,
@@ -305,31 +305,31 @@ def test_a_dependence_is_found():
 @pytest.mark.parametrize(
     ("field", "bound"), [("boss_clock", "timing"), ("reach_k", "reach"), ("damage_k", "damage"), ("speed_k", "speed")]
 )
-def test_factors_are_uniform_about_one(moveset, sample, field, bound):
-    width = getattr(moveset.boss.randomize, bound)
+def test_factors_are_uniform_about_one(spec, sample, field, bound):
+    width = getattr(spec.boss.randomize, bound)
     assert_uniform(sample.numbers[field], 1.0 - width, 1.0 + width)
 
 
-def test_the_chance_of_a_lost_input_is_uniform(moveset, sample):
-    assert_uniform(sample.numbers["drop"], 0.0, moveset.boss.randomize.dropped_inputs)
+def test_the_chance_of_a_lost_input_is_uniform(spec, sample):
+    assert_uniform(sample.numbers["drop"], 0.0, spec.boss.randomize.dropped_inputs)
 
 
 @pytest.mark.parametrize("strength", [1.0, 0.5, 0.1])
-def test_every_delay_up_to_the_bound_is_equally_likely(moveset, strength):
-    engine, _ = begin(moveset, randomize=strength)
-    longest = int(strength * moveset.boss.randomize.input_delay_ticks + 0.5)
+def test_every_delay_up_to_the_bound_is_equally_likely(spec, strength):
+    engine, _ = begin(spec, randomize=strength)
+    longest = int(strength * spec.boss.randomize.input_delay_ticks + 0.5)
     counts = np.bincount(engine.hidden["delay"])
     assert len(counts) == longest + 1
     assert_odds(counts, np.ones(longest + 1))
 
 
-def test_every_start_is_equally_likely(moveset, sample):
-    counts = np.bincount(sample.numbers["start"].astype(int), minlength=len(moveset.arena.player_starts))
+def test_every_start_is_equally_likely(spec, sample):
+    counts = np.bincount(sample.numbers["start"].astype(int), minlength=len(spec.arena.player_starts))
     assert_odds(counts, np.ones(len(counts)))
 
 
-def test_inputs_are_lost_as_often_as_drawn(moveset):
-    engine, _ = begin(moveset, randomize=1.0)
+def test_inputs_are_lost_as_often_as_drawn(spec):
+    engine, _ = begin(spec, randomize=1.0)
     steps = 30
     lost = 0
     for index in range(steps):
@@ -343,10 +343,10 @@ def test_inputs_are_lost_as_often_as_drawn(moveset):
 # ---------------------------------------------------------------- shifts of blows
 
 
-def test_blows_come_early_and_late_alike(moveset, sample):
-    bound = moveset.boss.randomize.hit_shift_s
+def test_blows_come_early_and_late_alike(spec, sample):
+    bound = spec.boss.randomize.hit_shift_s
     shifts = [name for name in sample.seen if name.startswith("shift of")]
-    attacks = {move.name for move in moveset.boss.moves if move.hits}
+    attacks = {move.name for move in spec.boss.moves if move.hits}
     assert len({name.removeprefix("shift of ") for name in shifts} & attacks) > 0.8 * len(attacks)
     for name in shifts:
         values = sample.numbers[name]
@@ -362,8 +362,8 @@ def test_a_move_has_one_shift_in_a_fight(sample):
 
 @pytest.mark.parametrize("later", ["", ", a step later"])
 @pytest.mark.parametrize("who", ["player", "boss"])
-def test_noise_is_uniform(moveset, sample, who, later):
-    bounds = moveset.boss.randomize
+def test_noise_is_uniform(spec, sample, who, later):
+    bounds = spec.boss.randomize
     # Shown are numbers of 32 bits: half a unit in the last place is 3e-5 at 600 m.
     for what, bound, rounding in (
         ("x", bounds.position_noise_m, 4e-5),
@@ -378,11 +378,11 @@ def test_noise_is_uniform(moveset, sample, who, later):
 # ---------------------------------------------------------------- decisions
 
 
-def test_the_first_approach_is_uniform(moveset, sample):
-    assert_uniform(sample.numbers["first approach"], *moveset.boss.phases[0].first_approach_s)
+def test_the_first_approach_is_uniform(spec, sample):
+    assert_uniform(sample.numbers["first approach"], *spec.boss.phases[0].first_approach_s)
 
 
-def test_chains_are_chosen_by_weight(moveset, sample):
+def test_chains_are_chosen_by_weight(spec, sample):
     totals = {}
     for watches in sample.watches:
         for watch in watches:
@@ -390,26 +390,26 @@ def test_chains_are_chosen_by_weight(moveset, sample):
                 totals[key] = totals.get(key, 0) + counts
     several = 0
     for (phase, column), counts in totals.items():
-        chains = moveset.boss.phases[phase - 1].acts[column].chains
+        chains = spec.boss.phases[phase - 1].acts[column].chains
         assert counts.sum() > 0
         assert_odds(counts, [chain.weight for chain in chains])
         several += len(chains) > 1 and counts.sum() > 1000
     assert several >= 3
 
 
-def test_what_follows_an_attack_follows_its_odds(moveset, sample):
-    for number in range(len(moveset.boss.phases)):
+def test_what_follows_an_attack_follows_its_odds(spec, sample):
+    for number in range(len(spec.boss.phases)):
         watches = [pair[number] for pair in sample.watches]
         rows = {row for watch in watches for row in watch.afters}
-        assert len(rows) > 0.7 * len(moveset.boss.phases[number].acts)
+        assert len(rows) > 0.7 * len(spec.boss.phases[number].acts)
         for row in rows:
             odds = sample.tables["acts"][row]["after_odds"]
             assert_odds(sum(watch.afters.get(row, np.zeros(2, int)) for watch in watches), [1.0 - odds, odds])
 
 
-def test_retreats_follow_their_chances_and_times(moveset, sample):
+def test_retreats_follow_their_chances_and_times(spec, sample):
     watches = [pair[1] for pair in sample.watches]
-    rows = moveset.boss.phases[1].after.retreats
+    rows = spec.boss.phases[1].after.retreats
     assert len(rows) == 2
     for row in rows:
         counts = sum(watch.retreats[row] for watch in watches)
@@ -419,8 +419,8 @@ def test_retreats_follow_their_chances_and_times(moveset, sample):
     assert not any(pair[0].retreat_s for pair in sample.watches)
 
 
-def test_strafes_follow_their_sides_and_times(moveset, sample):
-    for number, phase in enumerate(moveset.boss.phases):
+def test_strafes_follow_their_sides_and_times(spec, sample):
+    for number, phase in enumerate(spec.boss.phases):
         watches = [pair[number] for pair in sample.watches]
         assert_odds(sum(watch.sides for watch in watches), [1.0, 1.0])
         # What is added back of the time is exact but for rounding.
@@ -439,18 +439,18 @@ def fitting_rule(phase, bearing_deg, gap_m):
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_acts_are_chosen_by_weight(moveset, number):
-    phase, boss = moveset.boss.phases[number - 1], moveset.boss
-    engine = SimEngine(moveset, FIGHTS, phase=number)
+def test_acts_are_chosen_by_weight(spec, number):
+    phase, boss = spec.boss.phases[number - 1], spec.boss
+    engine = SimEngine(spec, FIGHTS, phase=number)
     first_row = engine.tables[0]["phases"][number - 1]["act"]
     starts = standard_starts(FIGHTS)
-    starts["boss_pose"] = (*moveset.arena.centre_m, 0.0)
+    starts["boss_pose"] = (*spec.arena.centre_m, 0.0)
     for index, rule in enumerate(phase.rules):
         bearing_deg = max(sum(rule.bearing_deg) / 2.0, rule.beyond_deg + 1.0 if rule.beyond_deg else -180.0)
         gap_m = (rule.gap_m[0] + min(rule.gap_m[1], rule.gap_m[0] + 2.0)) / 2.0
         weights = fitting_rule(phase, bearing_deg, gap_m).weights
         bearing, away_m = math.radians(bearing_deg), gap_m + boss.radius_m
-        x, y = moveset.arena.centre_m
+        x, y = spec.arena.centre_m
         starts["player_pose"] = (x - away_m * math.sin(bearing), y - away_m * math.cos(bearing), 0.0)
         engine.reset(np.ones(FIGHTS, np.bool_), starts, np.arange(FIGHTS, dtype=np.uint64) + np.uint64(index * FIGHTS))
         engine.hidden["first"] = 0

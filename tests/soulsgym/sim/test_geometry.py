@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from soulsgym.movesets.pack import pack
 from soulsgym.sim.geometry import (
     arctan2,
     blend_direction,
@@ -17,13 +16,14 @@ from soulsgym.sim.geometry import (
     turned,
     wrap,
 )
+from soulsgym.sim.tables import pack
 
 ANGLES = np.linspace(-math.pi, math.pi, 2001)
 
 
 @pytest.fixture(scope="module")
-def tables(moveset):
-    return pack(moveset)[0]
+def tables(spec):
+    return pack(spec)[0]
 
 
 def test_sine_and_cosine_agree_with_the_library():
@@ -107,15 +107,15 @@ def test_the_ground_is_the_measured_bowl(tables):
     assert ground_z(tables["const"], 150.0, 590.0) == pytest.approx(-69.0399, abs=1e-4)
 
 
-def test_nearest_edge_measures_to_the_wall_and_is_negative_outside(tables, moveset):
+def test_nearest_edge_measures_to_the_wall_and_is_negative_outside(tables, spec):
     """The western wall stands straight, so that its distance is a difference of x."""
-    corners = moveset.arena.corners
+    corners = spec.arena.corners
     west, wall_x = min(enumerate(corner.x_m for corner in corners), key=lambda found: found[1])
     assert (corners[west].y_m, corners[west + 1].y_m, corners[west + 1].x_m) == (599.0, 581.0, wall_x)
     assert nearest_edge(tables, wall_x + 1.0, 590.0) == (west, pytest.approx(1.0))
     assert nearest_edge(tables, wall_x - 0.5, 590.0) == (west, pytest.approx(-0.5))
 
 
-def test_every_edge_counts_inwards(tables, moveset):
-    _, left_m = nearest_edge(tables, *moveset.arena.centre_m)
+def test_every_edge_counts_inwards(tables, spec):
+    _, left_m = nearest_edge(tables, *spec.arena.centre_m)
     assert left_m > 10.0

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from soulsgym.controls import ACTION_CONTROLS, CONTROL, NOTHING, Button
+from soulsgym.actions import ACTION_CONTROLS, CONTROL, NOTHING, Button
 from soulsgym.engine import standard_starts
 from soulsgym.sim.engine import SimEngine
 
@@ -422,8 +422,8 @@ def assert_mask_follows_the_table(fight, animations):
 
 
 @pytest.mark.parametrize("phase", [1, 2])
-def test_the_mask_is_the_rule_of_the_animation_table(moveset, phase):
-    engine = SimEngine(moveset, 64, phase=phase)
+def test_the_mask_is_the_rule_of_the_animation_table(spec, phase):
+    engine = SimEngine(spec, 64, phase=phase)
     everyone = np.ones(64, np.bool_)
     starts = standard_starts(64)
     starts["random_pose"] = 1
@@ -433,7 +433,7 @@ def test_the_mask_is_the_rule_of_the_animation_table(moveset, phase):
     for _ in range(300):
         engine.step(ACTION_CONTROLS[generator.integers(0, 20, 64)])
         for fight in engine.fights:
-            assert_mask_follows_the_table(fight, moveset.player_animations)
+            assert_mask_follows_the_table(fight, spec.player_animations)
         labels_seen |= set(engine.fights["player_animation"].tolist())
         over = engine.fights["outcome"] != 0
         if over.any():

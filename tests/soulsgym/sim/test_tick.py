@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from soulsgym.controls import CONTROL, NOTHING
+from soulsgym.actions import CONTROL, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.envs.spaces import limits_of, observation_space
-from soulsgym.movesets import load_moveset, variants
 from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import load_fight, variants
 from soulsgym.state import Outcome, observation_of
 
-ARENA = load_moveset("iudex").arena
+ARENA = load_fight("iudex").arena
 CONTROLS = st.tuples(st.integers(-1, 7), st.integers(0, 4), st.integers(1, 10))
 """A direction, a button, and for how many steps."""
 
@@ -85,11 +85,11 @@ def assert_sound(engine, space, hp, boss_hp):
 @given(fights(), st.lists(CONTROLS, max_size=25), st.booleans())
 def test_no_input_breaks_a_fight(fight, controls, skip):
     variant, made, start, seed = fight
-    moveset = load_moveset("iudex", variant)
-    engine = SimEngine(moveset, 1, **made)
+    spec = load_fight("iudex", variant)
+    engine = SimEngine(spec, 1, **made)
     engine.check_starts(start)
     engine.reset(np.ones(1, np.bool_), start, np.array([seed], np.uint64))
-    space = observation_space(limits_of(moveset))
+    space = observation_space(limits_of(spec))
     hp, boss_hp = engine.fights["player_hp"][0, 0], engine.fights["boss_hp"][0, 0]
     assert_sound(engine, space, hp, boss_hp)
     for direction, button, times in controls:
@@ -104,7 +104,7 @@ def test_no_input_breaks_a_fight(fight, controls, skip):
 def test_the_sums_of_a_fight_add_up(fight, seed):
     """Health lost is damage taken, and health taken damage dealt, over a whole fight."""
     variant, made, start, fight_seed = fight
-    engine = SimEngine(load_moveset("iudex", variant), 1, **made)
+    engine = SimEngine(load_fight("iudex", variant), 1, **made)
     engine.reset(np.ones(1, np.bool_), start, np.array([fight_seed], np.uint64))
     hp, boss_hp = engine.fights["player_hp"][0, 0], engine.fights["boss_hp"][0, 0]
     generator = np.random.default_rng(seed)
@@ -122,9 +122,9 @@ def test_the_sums_of_a_fight_add_up(fight, seed):
 
 
 @pytest.mark.parametrize("phase", [1, 2])
-def test_bodies_are_never_closer_than_measured(moveset, phase):
+def test_bodies_are_never_closer_than_measured(spec, phase):
     """Except while the boss holds the player."""
-    engine = SimEngine(moveset, 128, phase=phase)
+    engine = SimEngine(spec, 128, phase=phase)
     starts = standard_starts(128)
     starts["random_pose"] = 1
     engine.reset(np.ones(128, np.bool_), starts, np.arange(128, dtype=np.uint64))
@@ -149,9 +149,9 @@ def test_bodies_are_never_closer_than_measured(moveset, phase):
     assert min(nearest) < 1.26
 
 
-def test_the_camera_follows_the_boss(moveset):
+def test_the_camera_follows_the_boss(spec):
     """Seen from behind the player the boss is in the middle: offset 0.14 rad in the median of the recording."""
-    engine = SimEngine(moveset, 64)
+    engine = SimEngine(spec, 64)
     starts = standard_starts(64)
     starts["random_pose"] = 1
     engine.reset(np.ones(64, np.bool_), starts, np.arange(64, dtype=np.uint64))

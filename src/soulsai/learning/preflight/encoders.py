@@ -10,8 +10,8 @@ import numpy.typing as npt
 from soulsai.acting.explorer import explored
 from soulsai.config.schema import Config
 from soulsai.learning.preflight.finding import Finding
-from soulsai.learning.wiring import build_encoder, main_moveset
-from soulsgym.controls import controls_of
+from soulsai.learning.wiring import build_encoder, main_spec
+from soulsgym.actions import controls_of
 from soulsgym.engine import standard_starts
 from soulsgym.parts.encoders import NO_ACTION, Encoder
 from soulsgym.sim.engine import SimEngine
@@ -31,9 +31,9 @@ def encoder_findings(config: Config) -> Iterator[Finding]:
     """Inputs that differ in the same fight after different ones before it, or after none."""
     if config.world == "gym":
         return
-    moveset = main_moveset(config)
-    engine = SimEngine(moveset, FIGHTS, phase=config.fight.phase, changes=config.fight.full)
-    encoder = build_encoder(config, moveset, FIGHTS)
+    spec = main_spec(config)
+    engine = SimEngine(spec, FIGHTS, phase=config.fight.phase, changes=config.fight.full)
+    encoder = build_encoder(config, spec, FIGHTS)
     expected = _encodings(engine, encoder, SECOND_SEED, SECOND_STEPS)
     same = np.ones(encoder.size, np.bool_)
     for first_seed in (1, 2):

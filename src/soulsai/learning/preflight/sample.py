@@ -10,7 +10,7 @@ import numpy.typing as npt
 from soulsai.acting.explorer import explored
 from soulsai.acting.world import World
 from soulsai.config.schema import Config
-from soulsai.learning.wiring import build_encoder, build_world, main_moveset
+from soulsai.learning.wiring import build_encoder, build_world, main_spec
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def play_sample(config: Config) -> Sample:
 def _input_names(config: Config, size: int) -> tuple[str, ...]:
     if config.world == "gym":
         return tuple(f"number {i}" for i in range(size))
-    return build_encoder(config, main_moveset(config), 1).names
+    return build_encoder(config, main_spec(config), 1).names
 
 
 def _played(world: World, names: tuple[str, ...], config: Config) -> Sample:

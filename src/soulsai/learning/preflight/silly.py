@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsai.evaluation.fighter import Flags, Int64s
-from soulsgym.controls import NOTHING
-from soulsgym.movesets.arena import Arena
+from soulsgym.actions import NOTHING
 from soulsgym.players.bearings import distance_m, heading_along, heading_to_boss, key_along
+from soulsgym.spec.arena import Arena
 from soulsgym.state import Fights, observation_of
 
 BEFORE_THE_BOSS_M = 2.0

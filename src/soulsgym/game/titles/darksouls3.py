@@ -14,7 +14,7 @@ from soulsgym.game.titles import properties as of
 from soulsgym.game.titles.properties import Numbers, Property, array, vector, wrapped
 from soulsgym.game.titles.sight import Glance, Pose, Sight
 from soulsgym.game.titles.title import Title
-from soulsgym.movesets.reader import suggestion
+from soulsgym.spec.reader import suggestion
 
 if TYPE_CHECKING:
     pass

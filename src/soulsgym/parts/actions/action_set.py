@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import ACTION_NAMES
+from soulsgym.actions import ACTION_NAMES
 from soulsgym.errors import MisuseError
-from soulsgym.movesets.reader import suggestion
 from soulsgym.sim.compiling import njit
+from soulsgym.spec.reader import suggestion
 from soulsgym.state import Fights, action_mask_of
 
 DIAGONAL_ROLLS = ("roll FR", "roll RB", "roll BL", "roll LF")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from soulsgym.movesets import Moveset
 from soulsgym.parts.encoders.encoder import Int64s
+from soulsgym.spec import FightSpec
 
 UNKNOWN = -1
 
@@ -41,14 +41,14 @@ class AnimationClasses:
         return self.names.index(name) if name in self.names else UNKNOWN
 
 
-def boss_classes(moveset: Moveset) -> AnimationClasses:
+def boss_classes(spec: FightSpec) -> AnimationClasses:
     """Every attack is a class of its own; walking and turning are one."""
-    return _grouped(moveset.boss_animations, BOSS_GROUPS)
+    return _grouped(spec.boss_animations, BOSS_GROUPS)
 
 
-def player_classes(moveset: Moveset) -> AnimationClasses:
+def player_classes(spec: FightSpec) -> AnimationClasses:
     """Every attack, roll and blow taken is a class of its own; standing and walking are one."""
-    return _grouped([animation.name for animation in moveset.player_animations], PLAYER_GROUPS)
+    return _grouped([animation.name for animation in spec.player_animations], PLAYER_GROUPS)
 
 
 def _grouped(animations: Sequence[str], groups: Mapping[str, str]) -> AnimationClasses:

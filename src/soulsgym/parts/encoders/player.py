@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.controls import ACTION_NAMES
-from soulsgym.movesets import Moveset
-from soulsgym.movesets.arena import Arena
+from soulsgym.actions import ACTION_NAMES
 from soulsgym.parts.encoders.classes import MOVEMENT, boss_classes, player_classes
 from soulsgym.parts.encoders.encoder import Flags, Float32s, Int64s, check_buffers
 from soulsgym.parts.encoders.memory import recall, saved
 from soulsgym.sim.compiling import njit
+from soulsgym.spec import FightSpec
+from soulsgym.spec.arena import Arena
 from soulsgym.state import Fights
 
 LIMIT = 1.5
@@ -203,11 +203,11 @@ def _encode(
 class PlayerEncoder:
     """Shares, relative poses, speeds, animations with their times, and the last action, all within about 1.5."""
 
-    def __init__(self, n: int, moveset: Moveset) -> None:
-        self._players, self._bosses = player_classes(moveset), boss_classes(moveset)
+    def __init__(self, n: int, spec: FightSpec) -> None:
+        self._players, self._bosses = player_classes(spec), boss_classes(spec)
         blocks = (
             FIXED_NAMES,
-            tuple(f"phase_{phase}" for phase in range(1, len(moveset.boss.phases) + 1)),
+            tuple(f"phase_{phase}" for phase in range(1, len(spec.boss.phases) + 1)),
             tuple(f"player_is_{name}" for name in self._players.names),
             tuple(f"boss_is_{name}" for name in self._bosses.names),
             tuple(f"boss_was_{name}" for name in self._bosses.names),
@@ -218,7 +218,7 @@ class PlayerEncoder:
         self.size = len(self.names)
         self._first = np.cumsum([len(block) for block in blocks[:-1]], dtype=np.int64)
         self._movement = self._bosses.number(MOVEMENT)
-        self._edges, self._centre_m = _edges_of(moveset.arena), np.array(moveset.arena.centre_m)
+        self._edges, self._centre_m = _edges_of(spec.arena), np.array(spec.arena.centre_m)
         self._memory = np.zeros(n, MEMORY)
 
     def begin(self, fights: Fights, mask: Flags) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.movesets import Moveset
 from soulsgym.parts.encoders.classes import MOVEMENT, boss_classes, player_classes
 from soulsgym.parts.encoders.encoder import Flags, Float32s, Int64s, check_buffers
 from soulsgym.parts.encoders.memory import recall, saved
 from soulsgym.sim.compiling import njit
+from soulsgym.spec import FightSpec
 from soulsgym.state import Fights
 
 DISTANCE_M = 50.0
@@ -91,16 +91,16 @@ def _encode(
 class SoulsAI74:
     """Absolute poses in the arena's box, animation times, and one-hot animations; 74 numbers for Iudex."""
 
-    def __init__(self, n: int, moveset: Moveset) -> None:
-        self._players, self._bosses = player_classes(moveset), boss_classes(moveset)
+    def __init__(self, n: int, spec: FightSpec) -> None:
+        self._players, self._bosses = player_classes(spec), boss_classes(spec)
         animations = (
             *(f"player_is_{name}" for name in self._players.names),
             *(f"boss_is_{name}" for name in self._bosses.names),
         )
         self.names = (*FIXED_NAMES, *animations)
         self.size = len(self.names)
-        self._low_m = np.array(moveset.arena.low_m)
-        self._span_m = np.array(moveset.arena.high_m) - self._low_m
+        self._low_m = np.array(spec.arena.low_m)
+        self._span_m = np.array(spec.arena.high_m) - self._low_m
         self._movement = self._bosses.number(MOVEMENT)
         self._memory = np.zeros(n, MEMORY)
         self._memory["boss_animation"] = NO_ANIMATION

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 import numpy.typing as npt
 
 from soulsgym.errors import MisuseError
-from soulsgym.movesets import Moveset
 from soulsgym.parts.rewards.reward import Flags, State, Term
 from soulsgym.parts.rewards.terms import TERMS
+from soulsgym.spec import FightSpec
 from soulsgym.state import Fights
 
-OWN_TERMS: dict[str, Callable[[int, Moveset], Term]] = {}
+OWN_TERMS: dict[str, Callable[[int, FightSpec], Term]] = {}
 """How each is made, for a number of fights of a moveset."""
 
 Given = TypeVar("Given", bound=Callable[..., Any])
@@ -25,7 +25,7 @@ def term(name: str) -> Callable[[Given], Given]:
         raise MisuseError(f"reward term cannot be named {name!r}; take a plain word that is no term yet")
 
     def registered(given: Given) -> Given:
-        OWN_TERMS[name] = given if isinstance(given, type) else lambda n, moveset: _Plain(given)
+        OWN_TERMS[name] = given if isinstance(given, type) else lambda n, spec: _Plain(given)
         return given
 
     return registered

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from soulsgym.errors import MisuseError
-from soulsgym.movesets import Moveset
-from soulsgym.movesets.reader import suggestion
 from soulsgym.parts.rewards.own import OWN_TERMS
 from soulsgym.parts.rewards.reward import Reward
 from soulsgym.parts.rewards.terms import TERMS
 from soulsgym.parts.rewards.weighted import NO_ANIMATION, WeightedReward
+from soulsgym.spec import FightSpec
+from soulsgym.spec.reader import suggestion
 
 PRESETS: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {
@@ -27,9 +27,7 @@ PRESETS: Mapping[str, Mapping[str, float]] = MappingProxyType(
 ROLL_ANIMATIONS = ("RollingMedium", "RollingMediumSelftra")
 
 
-def make_reward(
-    preset: str, n: int, moveset: Moveset, *, weights: Mapping[str, float] = MappingProxyType({})
-) -> Reward:
+def make_reward(preset: str, n: int, spec: FightSpec, *, weights: Mapping[str, float] = MappingProxyType({})) -> Reward:
     """The reward of a preset for `n` fights; `weights` replace those of its terms or add terms."""
     if preset not in PRESETS:
         raise MisuseError(f"reward preset {preset!r} is not known{suggestion(preset, tuple(PRESETS))}")
@@ -38,9 +36,9 @@ def make_reward(
     all_weights = {**PRESETS[preset], **weights}
     if not any(all_weights.values()):
         raise MisuseError(f"reward {preset!r} has no term left; give one of them a weight other than 0")
-    first, second = (_animation(moveset, name) for name in ROLL_ANIMATIONS)
-    own = {name: OWN_TERMS[name](n, moveset) for name, weight in weights.items() if name in OWN_TERMS and weight}
-    return WeightedReward(n, all_weights, centre_m=moveset.arena.centre_m, roll_animations=(first, second), own=own)
+    first, second = (_animation(spec, name) for name in ROLL_ANIMATIONS)
+    own = {name: OWN_TERMS[name](n, spec) for name, weight in weights.items() if name in OWN_TERMS and weight}
+    return WeightedReward(n, all_weights, centre_m=spec.arena.centre_m, roll_animations=(first, second), own=own)
 
 
 def _check(name: str, weight: object) -> None:
@@ -51,6 +49,6 @@ def _check(name: str, weight: object) -> None:
         raise MisuseError(f"weight of reward term {name!r} is {weight!r}; give a finite number")
 
 
-def _animation(moveset: Moveset, name: str) -> int:
-    names = [animation.name for animation in moveset.player_animations]
+def _animation(spec: FightSpec, name: str) -> int:
+    names = [animation.name for animation in spec.player_animations]
     return names.index(name) if name in names else NO_ANIMATION

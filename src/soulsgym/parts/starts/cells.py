@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.movesets import Moveset
+from soulsgym.spec import FightSpec
 
 HP_BINS = 8
 
@@ -27,10 +27,10 @@ class Cells:
 
 
 def make_cells(
-    moveset: Moveset, boss_hp_share: tuple[float, float], *, late_phase: float, full: bool, phase: int
+    spec: FightSpec, boss_hp_share: tuple[float, float], *, late_phase: float, full: bool, phase: int
 ) -> Cells:
     """Even stretches of health, cut at the thresholds too; below one, `late_phase` is the share of the later phase."""
-    thresholds = phase_thresholds(moveset, phase) if full else ()
+    thresholds = phase_thresholds(spec, phase) if full else ()
     rows = []
     for low, high in _stretches(boss_hp_share, thresholds):
         width = (high - low) / (boss_hp_share[1] - boss_hp_share[0]) if high > low else 1.0
@@ -41,9 +41,9 @@ def make_cells(
     return Cells(np.array(phases, np.int32), np.array(lows), np.array(highs), np.array(shares))
 
 
-def phase_thresholds(moveset: Moveset, phase: int) -> tuple[float, ...]:
+def phase_thresholds(spec: FightSpec, phase: int) -> tuple[float, ...]:
     """Shares of the boss's health at which he leaves `phase` and those after it; each at most the one before."""
-    shares = [one.changes_at_hp_share for one in moveset.boss.phases[phase - 1 : -1]]
+    shares = [one.changes_at_hp_share for one in spec.boss.phases[phase - 1 : -1]]
     return tuple(np.minimum.accumulate(shares).tolist()) if shares else ()
 
 

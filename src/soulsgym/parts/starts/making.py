@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from soulsgym.errors import MisuseError
-from soulsgym.movesets import Moveset
 from soulsgym.parts.starts.cells import make_cells
 from soulsgym.parts.starts.curriculum import Curriculum
 from soulsgym.parts.starts.mid_fight import MidFight
 from soulsgym.parts.starts.standard import RandomPose, StandardStarts
 from soulsgym.parts.starts.starts import Starts
+from soulsgym.spec import FightSpec
 
 
 def make_starts(
     n: int,
-    moveset: Moveset,
+    spec: FightSpec,
     *,
     random_pose: bool = False,
     mid_fight: float = 0.0,
@@ -35,11 +35,11 @@ def make_starts(
     whole = RandomPose(n) if random_pose else StandardStarts(n)
     if mid_fight == 0.0:
         return whole
-    cells = make_cells(moveset, boss_hp_share, late_phase=late_phase, full=full, phase=phase)
+    cells = make_cells(spec, boss_hp_share, late_phase=late_phase, full=full, phase=phase)
     return MidFight(
         whole,
         n,
-        moveset,
+        spec,
         share=mid_fight,
         cells=cells,
         player_hp_share=player_hp_share,

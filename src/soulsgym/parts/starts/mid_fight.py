@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from soulsgym.engine import standard_starts
 from soulsgym.errors import MisuseError
-from soulsgym.movesets import Moveset
 from soulsgym.parts.starts.cells import Cells
 from soulsgym.parts.starts.curriculum import Curriculum
 from soulsgym.parts.starts.starts import Flags, Starts, State
+from soulsgym.spec import FightSpec
 
 WHOLE = -1
 """Cell of a fight that did not begin in the middle."""
@@ -26,7 +26,7 @@ class MidFight:
         self,
         inner: Starts,
         n: int,
-        moveset: Moveset,
+        spec: FightSpec,
         *,
         share: float,
         cells: Cells,
@@ -34,7 +34,7 @@ class MidFight:
         curriculum: Curriculum,
     ) -> None:
         self._inner, self._share, self._cells, self._curriculum = inner, share, cells, curriculum
-        self._player_hp_share, self._boss_hp, self._player_hp = player_hp_share, moveset.boss.hp, moveset.player.hp
+        self._player_hp_share, self._boss_hp, self._player_hp = player_hp_share, spec.boss.hp, spec.player.hp
         self._starts = standard_starts(n)
         self._cell_of = np.full(n, WHOLE, np.int64)
 

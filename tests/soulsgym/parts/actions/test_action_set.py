@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from soulsgym.controls import ACTION_NAMES, NOTHING
+from soulsgym.actions import ACTION_NAMES, NOTHING
 from soulsgym.errors import MisuseError
 from soulsgym.parts.actions import make_actions
 from soulsgym.state import FIGHT

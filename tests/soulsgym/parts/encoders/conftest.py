@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from soulsgym.controls import controls_of
+from soulsgym.actions import controls_of
 from soulsgym.engine import standard_starts
 from soulsgym.sim.engine import SimEngine
 from soulsgym.state import FIGHT, Fights, Outcome, copied
@@ -38,10 +38,10 @@ class Played:
 
 
 @pytest.fixture(scope="session")
-def played(moveset):
+def played(spec):
     """200 full fights of a random player; those that are over begin anew, half of them in the second phase."""
     rng = np.random.default_rng(11)
-    engine = SimEngine(moveset, FIGHTS, changes=True, randomize=1.0)
+    engine = SimEngine(spec, FIGHTS, changes=True, randomize=1.0)
     starts = standard_starts(FIGHTS)
     starts["random_pose"] = 1
     starts["phase"][::2] = 2
@@ -59,10 +59,10 @@ def played(moveset):
 
 
 @pytest.fixture(scope="session")
-def record(moveset):
+def record(spec):
     """Makes a record: both stand still in the middle, unless told otherwise; animations by name."""
-    player_ids = {animation.name: i for i, animation in enumerate(moveset.player_animations)}
-    boss_ids = {name: i for i, name in enumerate(moveset.boss_animations)}
+    player_ids = {animation.name: i for i, animation in enumerate(spec.player_animations)}
+    boss_ids = {name: i for i, name in enumerate(spec.boss_animations)}
 
     def made(*, player_animation="Idle", boss_animation="IdleBattle", **fields):
         fight = np.zeros(1, FIGHT)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from soulsgym.parts.encoders.classes import MOVEMENT, boss_classes, player_classes
 
 
-def test_the_boss_has_25_classes_in_order_of_appearance(moveset):
-    classes = boss_classes(moveset)
+def test_the_boss_has_25_classes_in_order_of_appearance(spec):
+    classes = boss_classes(spec)
     assert len(classes) == 25
     assert classes.names[:2] == ("Attack3000", "Attack3001")
     assert classes.names[16:] == (
@@ -15,17 +15,17 @@ def test_the_boss_has_25_classes_in_order_of_appearance(moveset):
     )  # fmt: skip
 
 
-def test_walks_and_turns_of_the_boss_are_one(moveset):
-    classes = boss_classes(moveset)
-    moving = [moveset.boss_animations[i] for i in (classes.of_id == classes.number(MOVEMENT)).nonzero()[0]]
-    assert moving == [name for name in moveset.boss_animations if name.startswith(("Walk", "Turn"))]
+def test_walks_and_turns_of_the_boss_are_one(spec):
+    classes = boss_classes(spec)
+    moving = [spec.boss_animations[i] for i in (classes.of_id == classes.number(MOVEMENT)).nonzero()[0]]
+    assert moving == [name for name in spec.boss_animations if name.startswith(("Walk", "Turn"))]
     assert len(moving) == 8
 
 
-def test_the_player_has_31_classes(moveset):
-    classes = player_classes(moveset)
+def test_the_player_has_31_classes(spec):
+    classes = player_classes(spec)
     groups = [
-        [moveset.player_animations[i].name for i in (classes.of_id == number).nonzero()[0]]
+        [spec.player_animations[i].name for i in (classes.of_id == number).nonzero()[0]]
         for number in range(len(classes))
     ]
     assert len(classes) == 31
@@ -42,9 +42,9 @@ def test_the_player_has_31_classes(moveset):
     ]  # fmt: skip
 
 
-def test_another_boss_has_classes_of_its_own(moveset):
-    other = replace(moveset, boss_animations=("TurnLeft", "Bite", "WalkOn", "Roar"))
+def test_another_boss_has_classes_of_its_own(spec):
+    other = replace(spec, boss_animations=("TurnLeft", "Bite", "WalkOn", "Roar"))
     classes = boss_classes(other)
     assert classes.names == (MOVEMENT, "Bite", "Roar")
     assert classes.of_id.tolist() == [0, 1, 0, 2]
-    assert boss_classes(replace(moveset, boss_animations=("Bite",))).number(MOVEMENT) == -1
+    assert boss_classes(replace(spec, boss_animations=("Bite",))).number(MOVEMENT) == -1

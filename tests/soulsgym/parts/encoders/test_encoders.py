@@ -15,8 +15,8 @@ ALL = pytest.mark.parametrize(
 )
 
 
-def fresh(moveset, name, history, n=200):
-    return make_encoder(name, n, moveset, history=history)
+def fresh(spec, name, history, n=200):
+    return make_encoder(name, n, spec, history=history)
 
 
 def same_state(one, other):
@@ -24,39 +24,39 @@ def same_state(one, other):
 
 
 @ALL
-def test_every_number_has_its_own_name(moveset, name, history):
-    encoder = fresh(moveset, name, history)
+def test_every_number_has_its_own_name(spec, name, history):
+    encoder = fresh(spec, name, history)
     assert len(encoder.names) == encoder.size == len(set(encoder.names))
 
 
 @ALL
-def test_all_numbers_are_finite(moveset, played, name, history):
-    assert np.isfinite(played.encoded(fresh(moveset, name, history))).all()
+def test_all_numbers_are_finite(spec, played, name, history):
+    assert np.isfinite(played.encoded(fresh(spec, name, history))).all()
 
 
 @ALL
-def test_one_fight_alone_is_encoded_as_in_the_batch(moveset, played, name, history):
-    batch = played.encoded(fresh(moveset, name, history))
+def test_one_fight_alone_is_encoded_as_in_the_batch(spec, played, name, history):
+    batch = played.encoded(fresh(spec, name, history))
     for which in (0, 77, 199):
-        alone = played.encoded(fresh(moveset, name, history, 1), of=slice(which, which + 1))
+        alone = played.encoded(fresh(spec, name, history, 1), of=slice(which, which + 1))
         assert alone[:, 0].tobytes() == batch[:, which].tobytes()
 
 
 @ALL
-def test_a_restored_encoder_goes_on_as_if_nothing_had_been(moveset, played, name, history):
-    encoder = fresh(moveset, name, history)
+def test_a_restored_encoder_goes_on_as_if_nothing_had_been(spec, played, name, history):
+    encoder = fresh(spec, name, history)
     played.encoded(encoder, last=MIDDLE)
     state = encoder.state()
     went_on = played.encoded(encoder, first=MIDDLE)
-    restored = fresh(moveset, name, history)
+    restored = fresh(spec, name, history)
     restored.restore(state)
     assert played.encoded(restored, first=MIDDLE).tobytes() == went_on.tobytes()
-    assert played.encoded(fresh(moveset, name, history), first=MIDDLE).tobytes() != went_on.tobytes()
+    assert played.encoded(fresh(spec, name, history), first=MIDDLE).tobytes() != went_on.tobytes()
 
 
 @ALL
-def test_the_state_is_a_copy_of_plain_numbers(moveset, played, name, history):
-    encoder = fresh(moveset, name, history)
+def test_the_state_is_a_copy_of_plain_numbers(spec, played, name, history):
+    encoder = fresh(spec, name, history)
     played.encoded(encoder, last=MIDDLE)
     state = encoder.state()
     before = {key: array.copy() for key, array in state.items()}
@@ -67,9 +67,9 @@ def test_the_state_is_a_copy_of_plain_numbers(moveset, played, name, history):
 
 
 @ALL
-def test_what_begins_anew_is_forgotten(moveset, played, name, history):
+def test_what_begins_anew_is_forgotten(spec, played, name, history):
     everyone = np.ones(200, np.bool_)
-    used, new = fresh(moveset, name, history), fresh(moveset, name, history)
+    used, new = fresh(spec, name, history), fresh(spec, name, history)
     played.encoded(used, last=MIDDLE)
     used.begin(played.fights[MIDDLE], everyone)
     new.begin(played.fights[MIDDLE], everyone)
@@ -77,9 +77,9 @@ def test_what_begins_anew_is_forgotten(moveset, played, name, history):
 
 
 @ALL
-def test_outside_the_mask_nothing_is_written_remembered_or_forgotten(moveset, played, name, history):
+def test_outside_the_mask_nothing_is_written_remembered_or_forgotten(spec, played, name, history):
     mask = np.arange(200) % 3 == 0
-    encoder = fresh(moveset, name, history)
+    encoder = fresh(spec, name, history)
     played.encoded(encoder, last=MIDDLE)
     before, out = encoder.state(), np.full((200, encoder.size), 7.0, np.float32)
     encoder.encode(played.fights[MIDDLE], played.actions[MIDDLE], mask, out)
@@ -92,37 +92,37 @@ def test_outside_the_mask_nothing_is_written_remembered_or_forgotten(moveset, pl
 
 
 @ALL
-def test_what_a_player_cannot_see_is_not_read(moveset, played, name, history):
-    seen = played.encoded(fresh(moveset, name, history))
+def test_what_a_player_cannot_see_is_not_read(spec, played, name, history):
+    seen = played.encoded(fresh(spec, name, history))
     rng = np.random.default_rng(3)
     scrambled = type(played)(played.fights.copy(), played.actions, played.begun)
     for field in set(FIGHT.names) - SEEN:
         values = scrambled.fights[field]
         values[...] = rng.integers(0, 9, values.shape)
-    assert scrambled.encoded(fresh(moveset, name, history)).tobytes() == seen.tobytes()
+    assert scrambled.encoded(fresh(spec, name, history)).tobytes() == seen.tobytes()
 
 
 @ALL
-def test_the_records_are_not_changed(moveset, played, name, history):
+def test_the_records_are_not_changed(spec, played, name, history):
     before = played.fights.tobytes()
-    played.encoded(fresh(moveset, name, history), last=3)
+    played.encoded(fresh(spec, name, history), last=3)
     assert played.fights.tobytes() == before
 
 
 @ALL
-def test_a_state_of_other_fights_is_refused(moveset, name, history):
-    state = fresh(moveset, name, history, 2).state()
+def test_a_state_of_other_fights_is_refused(spec, name, history):
+    state = fresh(spec, name, history, 2).state()
     with pytest.raises(MisuseError, match=r"not \[3"):
-        fresh(moveset, name, history, 3).restore(state)
+        fresh(spec, name, history, 3).restore(state)
     state.popitem()
     with pytest.raises(MisuseError, match="state lacks"):
-        fresh(moveset, name, history, 2).restore(state)
+        fresh(spec, name, history, 2).restore(state)
 
 
 @ALL
 @pytest.mark.parametrize("wrong", ["shape", "dtype", "layout", "actions"])
-def test_buffers_that_do_not_fit_are_refused(moveset, played, name, history, wrong):
-    encoder = fresh(moveset, name, history, 2)
+def test_buffers_that_do_not_fit_are_refused(spec, played, name, history, wrong):
+    encoder = fresh(spec, name, history, 2)
     out, actions = np.zeros((2, encoder.size), np.float32), np.zeros(2, np.int64)
     if wrong == "shape":
         out = out[:, 1:].copy()
@@ -136,12 +136,12 @@ def test_buffers_that_do_not_fit_are_refused(moveset, played, name, history, wro
         encoder.encode(played.fights[0, :2], actions, np.ones(2, np.bool_), out)
 
 
-def test_an_unknown_encoder_is_refused_with_a_suggestion(moveset):
+def test_an_unknown_encoder_is_refused_with_a_suggestion(spec):
     with pytest.raises(MisuseError, match="encoder 'plaier' is not known, did you mean 'player'"):
-        make_encoder("plaier", 1, moveset)
+        make_encoder("plaier", 1, spec)
 
 
 @pytest.mark.parametrize(("n", "history"), [(0, 1), (1, 0), (1, -2)])
-def test_no_fights_and_no_history_are_refused(moveset, n, history):
+def test_no_fights_and_no_history_are_refused(spec, n, history):
     with pytest.raises(MisuseError, match="give 1 or more"):
-        make_encoder("player", n, moveset, history=history)
+        make_encoder("player", n, spec, history=history)

@@ -64,9 +64,9 @@ def test_the_state_holds_the_inner_one_too():
     assert pushed(other, 6) == pushed(history, 6) == [[2, 6, 1, 5]]
 
 
-def test_a_history_of_one_is_the_encoder_itself(moveset):
-    assert not isinstance(make_encoder("player", 1, moveset, history=1), History)
-    assert make_encoder("soulsai74", 1, moveset, history=4).size == 4 * 74
+def test_a_history_of_one_is_the_encoder_itself(spec):
+    assert not isinstance(make_encoder("player", 1, spec, history=1), History)
+    assert make_encoder("soulsai74", 1, spec, history=4).size == 4 * 74
 
 
 def test_histories_can_be_nested():
@@ -76,8 +76,8 @@ def test_histories_can_be_nested():
     assert nested.state().keys() == {"stacked", "inner.stacked", "inner.inner.counts"}
 
 
-def test_stacked_encodings_are_those_of_the_encoder(moveset, played):
-    plain, stacked = (make_encoder("player", 200, moveset, history=history) for history in (1, 2))
+def test_stacked_encodings_are_those_of_the_encoder(spec, played):
+    plain, stacked = (make_encoder("player", 200, spec, history=history) for history in (1, 2))
     alone, both = played.encoded(plain), played.encoded(stacked)
     assert (both[..., : plain.size] == alone).all()
     older = np.where(played.begun[1:, :, None], 0.0, alone[:-1])

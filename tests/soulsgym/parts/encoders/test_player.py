@@ -13,8 +13,8 @@ LONG_S = 3.0
 
 
 @pytest.fixture
-def encoder(moveset):
-    return make_encoder("player", 1, moveset)
+def encoder(spec):
+    return make_encoder("player", 1, spec)
 
 
 def one_hot(row, prefix):
@@ -28,15 +28,15 @@ def picked(row, *names):
     return [row[name] for name in names]
 
 
-def test_random_fights_stay_within_range(moveset, played):
-    rows = played.encoded(make_encoder("player", 200, moveset))
+def test_random_fights_stay_within_range(spec, played):
+    rows = played.encoded(make_encoder("player", 200, spec))
     assert played.begun.sum() >= 400
     assert rows.min() >= -1.5
     assert rows.max() <= 1.5
 
 
-def test_random_fights_move_nearly_every_number(moveset, played):
-    encoder = make_encoder("player", 200, moveset)
+def test_random_fights_move_nearly_every_number(spec, played):
+    encoder = make_encoder("player", 200, spec)
     spread = np.ptp(played.encoded(encoder), axis=(0, 1))
     still = {name for name, range_ in zip(encoder.names, spread, strict=True) if range_ == 0.0}
     assert all(name.startswith(("player_is_", "boss_is_", "boss_was_")) for name in still - {"lock_on"})
@@ -65,8 +65,8 @@ def test_bearings_and_distances(encoder, encodings, record):
     assert picked(row, "centre_ahead", "centre_right") == pytest.approx([-0.05, -0.3])
 
 
-def test_bearings_agree_with_those_of_the_scripted_players(moveset, played):
-    encoder = make_encoder("player", 200, moveset)
+def test_bearings_agree_with_those_of_the_scripted_players(spec, played):
+    encoder = make_encoder("player", 200, spec)
     row = dict(zip(encoder.names, np.moveaxis(played.encoded(encoder), -1, 0), strict=True))
     for step in (0, 40, 300):
         seen = observation_of(played.fights[step])
@@ -169,11 +169,11 @@ def test_the_last_action_is_shown(encoder, encodings, record):
     assert [one_hot(row, "pressed_") for row in rows] == [[], ["roll_FR"], ["nothing"]]
 
 
-def test_another_boss_gives_other_blocks(moveset, encodings, record):
-    boss = replace(moveset.boss, phases=(moveset.boss.phases[0],) * 3)
-    other = replace(moveset, boss=boss, boss_animations=("Bite", "Roar"))
+def test_another_boss_gives_other_blocks(spec, encodings, record):
+    boss = replace(spec.boss, phases=(spec.boss.phases[0],) * 3)
+    other = replace(spec, boss=boss, boss_animations=("Bite", "Roar"))
     encoder = make_encoder("player", 1, other)
-    assert encoder.size == make_encoder("player", 1, moveset).size + 1 - 2 * (25 - 2)
+    assert encoder.size == make_encoder("player", 1, spec).size + 1 - 2 * (25 - 2)
     fight = record(phase=3)
     fight["boss_animation"] = 1
     (row,) = encodings(encoder, [fight])

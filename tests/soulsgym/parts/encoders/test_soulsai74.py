@@ -14,8 +14,8 @@ RECORDING, ENCODING = SHARED / "iudex_recording.json", SHARED / "iudex_encoding.
 
 
 @pytest.fixture
-def encoder(moveset):
-    return make_encoder("soulsai74", 1, moveset)
+def encoder(spec):
+    return make_encoder("soulsai74", 1, spec)
 
 
 @pytest.mark.skipif(not ENCODING.exists(), reason="the recorded fight is not here")

@@ -29,12 +29,12 @@ def fights():
     return fights
 
 
-def test_a_function_is_a_term(moveset, fights):
+def test_a_function_is_a_term(spec, fights):
     @term("dodge")
     def dodge(fights):
         return fights["dodged"] >= 0
 
-    reward = make_reward("duel", 2, moveset, weights={"dodge": 0.25})
+    reward = make_reward("duel", 2, spec, weights={"dodge": 0.25})
     reward.begin(fights, BOTH)
     fights["damage_dealt"] = 100.0
     rewards, terms = reward.of(fights)
@@ -47,8 +47,8 @@ def test_a_function_is_a_term(moveset, fights):
 class Calls:
     """Counts its calls since the beginning of a fight."""
 
-    def __init__(self, n, moveset):
-        self.boss, self.count = moveset.boss.name, np.zeros(n)
+    def __init__(self, n, spec):
+        self.boss, self.count = spec.boss.name, np.zeros(n)
 
     def begin(self, fights, mask):
         self.count[mask] = 0.0
@@ -64,10 +64,10 @@ class Calls:
         self.count[:] = state["count"]
 
 
-def test_a_class_is_a_term_that_remembers(moveset, fights):
+def test_a_class_is_a_term_that_remembers(spec, fights):
     term("calls")(Calls)
     term("again")(Calls)
-    reward = make_reward("duel", 2, moveset, weights={"calls": 2.0, "again": 1.0})
+    reward = make_reward("duel", 2, spec, weights={"calls": 2.0, "again": 1.0})
     assert reward.names[-2:] == ("again", "calls")
     reward.begin(fights, BOTH)
     reward.of(fights)
@@ -78,13 +78,13 @@ def test_a_class_is_a_term_that_remembers(moveset, fights):
     assert reward.of(fights)[1][:, -2:].tolist() == [[1.0, 2.0], [2.0, 4.0]]
 
 
-def test_a_term_without_weight_is_not_even_made(moveset):
+def test_a_term_without_weight_is_not_even_made(spec):
     @term("broken")
     class Broken(Calls):
-        def __init__(self, n, moveset):
+        def __init__(self, n, spec):
             raise AssertionError("was made")
 
-    assert make_reward("duel", 1, moveset, weights={"broken": 0.0}).names == ("dealt", "taken", "win", "far")
+    assert make_reward("duel", 1, spec, weights={"broken": 0.0}).names == ("dealt", "taken", "win", "far")
 
 
 @pytest.mark.parametrize("name", ["dealt", "two words", "a.b", ""])
@@ -102,9 +102,9 @@ def test_a_name_that_cannot_be_is_refused(name):
         ([math.nan, 0.0], "reward term 'mine' gave nan; give finite numbers"),
     ],
 )
-def test_what_a_term_must_not_give(moveset, fights, values, message):
+def test_what_a_term_must_not_give(spec, fights, values, message):
     term("mine")(lambda fights: values)
-    reward = make_reward("duel", 2, moveset, weights={"mine": 1.0})
+    reward = make_reward("duel", 2, spec, weights={"mine": 1.0})
     reward.begin(fights, BOTH)
     with pytest.raises(MisuseError) as caught:
         reward.of(fights)

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from soulsgym.controls import controls_of
+from soulsgym.actions import controls_of
 from soulsgym.engine import standard_starts
 from soulsgym.errors import MisuseError
 from soulsgym.parts.rewards import SoulsGymReward, make_reward
@@ -18,8 +18,8 @@ EVERYONE = np.ones(N, np.bool_)
 
 
 @pytest.fixture
-def engine(moveset):
-    engine = SimEngine(moveset, N, changes=True)
+def engine(spec):
+    engine = SimEngine(spec, N, changes=True)
     engine.reset(EVERYONE, standard_starts(N), np.arange(N, dtype=np.uint64))
     return engine
 
@@ -43,8 +43,8 @@ def record(*, dealt=0.0, taken=0.0, away_m=2.0, from_centre_m=0.0, step=0, outco
     return fight
 
 
-def test_soulsgym_is_the_reward_of_the_plain_environments_bit_for_bit(moveset, engine):
-    preset, plain = make_reward("soulsgym", N, moveset), SoulsGymReward(N, moveset.arena.centre_m)
+def test_soulsgym_is_the_reward_of_the_plain_environments_bit_for_bit(spec, engine):
+    preset, plain = make_reward("soulsgym", N, spec), SoulsGymReward(N, spec.arena.centre_m)
     assert preset.names == ("dealt", "taken", "win", "death", "centre")
     assert plain.names == ("dealt", "taken", "end", "centre")
     preset.begin(engine.fights, EVERYONE)
@@ -67,8 +67,8 @@ def test_soulsgym_is_the_reward_of_the_plain_environments_bit_for_bit(moveset, e
         ("rl-souls", 1.2 * 0.05 - 0.25 + 0.02),
     ],
 )
-def test_reward_of_a_step(moveset, preset, value):
-    reward = make_reward(preset, 1, moveset)
+def test_reward_of_a_step(spec, preset, value):
+    reward = make_reward(preset, 1, spec)
     reward.begin(record(away_m=11.0, from_centre_m=9.0), np.ones(1, np.bool_))
     after = record(dealt=50.0, taken=100.0, away_m=10.0, from_centre_m=8.0, step=2)
     assert reward.of(after)[0] == pytest.approx([value], abs=1e-6)
@@ -77,16 +77,16 @@ def test_reward_of_a_step(moveset, preset, value):
 @pytest.mark.parametrize(
     ("preset", "won", "died"), [("duel", 3.0, 0.0), ("soulsgym", 0.1, -0.1), ("rl-souls", 5.0, -0.1)]
 )
-def test_reward_of_the_end(moveset, preset, won, died):
-    reward = make_reward(preset, 1, moveset)
+def test_reward_of_the_end(spec, preset, won, died):
+    reward = make_reward(preset, 1, spec)
     reward.begin(record(), np.ones(1, np.bool_))
     assert reward.of(record(outcome=Outcome.WON))[0] == [won]
     assert reward.of(record(outcome=Outcome.DIED))[0] == [died]
     assert reward.of(record(outcome=Outcome.FELL))[0] == [died]
 
 
-def test_weights_replace_add_and_remove(moveset):
-    reward = make_reward("duel", 1, moveset, weights={"win": 7.0, "combo": 0.5, "taken": 0.0})
+def test_weights_replace_add_and_remove(spec):
+    reward = make_reward("duel", 1, spec, weights={"win": 7.0, "combo": 0.5, "taken": 0.0})
     assert reward.names == ("dealt", "win", "far", "combo")
     reward.begin(record(), np.ones(1, np.bool_))
     rewards, terms = reward.of(record(taken=100.0, outcome=Outcome.WON))
@@ -109,15 +109,15 @@ def test_weights_replace_add_and_remove(moveset):
         ),
     ],
 )
-def test_what_cannot_be_is_refused(moveset, preset, weights, message):
+def test_what_cannot_be_is_refused(spec, preset, weights, message):
     with pytest.raises(MisuseError) as caught:
-        make_reward(preset, 1, moveset, weights=weights)
+        make_reward(preset, 1, spec, weights=weights)
     assert str(caught.value).startswith(message)
 
 
-def test_a_restored_reward_goes_on_as_if_never_stopped(moveset, engine):
+def test_a_restored_reward_goes_on_as_if_never_stopped(spec, engine):
     weights = {"closing": 1.0, "centre": 1.0, "step": 1.0, "combo": 1.0, "first_hit": 1.0}
-    reward, other = (make_reward("duel", N, moveset, weights=weights) for _ in range(2))
+    reward, other = (make_reward("duel", N, spec, weights=weights) for _ in range(2))
     reward.begin(engine.fights, EVERYONE)
     for fights in play(engine, 40):
         reward.of(fights)
@@ -131,16 +131,16 @@ def test_a_restored_reward_goes_on_as_if_never_stopped(moveset, engine):
     assert any((values != saved[name]).any() for name, values in reward.state().items())
 
 
-def test_a_state_of_another_number_of_fights_is_refused(moveset):
+def test_a_state_of_another_number_of_fights_is_refused(spec):
     with pytest.raises(MisuseError, match="reward of 3 fights does not fit 2"):
-        make_reward("duel", 2, moveset).restore(make_reward("duel", 3, moveset).state())
+        make_reward("duel", 2, spec).restore(make_reward("duel", 3, spec).state())
 
 
-def test_many_fights_are_rewarded_all_at_once(moveset):
+def test_many_fights_are_rewarded_all_at_once(spec):
     times_s = {1: [], 1024: []}
     for count in 50 * list(times_s):
         fights = np.repeat(record(away_m=8.0), count)
-        reward = make_reward("duel", count, moveset)
+        reward = make_reward("duel", count, spec)
         reward.begin(fights, np.ones(count, np.bool_))
         start_s = time.perf_counter()
         reward.of(fights)

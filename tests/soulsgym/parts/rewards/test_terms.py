@@ -128,9 +128,9 @@ def test_every_term_has_its_own_column():
     assert rewards[0] == pytest.approx(terms.sum())
 
 
-def test_rolls_are_known_by_name(moveset):
-    names = [animation.name for animation in moveset.player_animations]
-    reward = make_reward("duel", 1, moveset, weights={"roll": 2.0})
+def test_rolls_are_known_by_name(spec):
+    names = [animation.name for animation in spec.player_animations]
+    reward = make_reward("duel", 1, spec, weights={"roll": 2.0})
     reward.begin(fight(), ALONE)
     for name in ROLL_ANIMATIONS:
         terms = reward.of(fight(animation=names.index(name)))[1]

@@ -17,14 +17,14 @@ EVERYONE = np.ones(N, np.bool_)
 NOBODY = np.zeros(N, np.bool_)
 
 
-def drawn(moveset, seed=3, **settings):
-    starts = make_starts(N, moveset, **settings)
+def drawn(spec, seed=3, **settings):
+    starts = make_starts(N, spec, **settings)
     return starts, starts.draw(EVERYONE, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("random_pose", [False, True])
-def test_whole_fights_leave_all_to_the_engine(moveset, random_pose):
-    starts, rows = drawn(moveset, random_pose=random_pose)
+def test_whole_fights_leave_all_to_the_engine(spec, random_pose):
+    starts, rows = drawn(spec, random_pose=random_pose)
     assert rows.dtype == START
     assert len(rows) == N
     assert (rows["random_pose"] == random_pose).all()
@@ -36,13 +36,13 @@ def test_whole_fights_leave_all_to_the_engine(moveset, random_pose):
     assert starts.state() == {}
 
 
-def test_middle_of_a_fight_follows_its_distribution(moveset):
-    starts, rows = drawn(moveset, mid_fight=0.5, boss_hp_share=(0.1, 0.9), player_hp_share=(0.3, 0.8), late_phase=0.8)
+def test_middle_of_a_fight_follows_its_distribution(spec):
+    starts, rows = drawn(spec, mid_fight=0.5, boss_hp_share=(0.1, 0.9), player_hp_share=(0.3, 0.8), late_phase=0.8)
     middle = ~starts.is_standard
     assert middle.mean() == pytest.approx(0.5, abs=0.03)
     assert np.isnan(rows["boss_hp"][~middle]).all()
     assert np.isnan(rows["player_hp"][~middle]).all()
-    boss, player = rows["boss_hp"][middle] / moveset.boss.hp, rows["player_hp"][middle] / moveset.player.hp
+    boss, player = rows["boss_hp"][middle] / spec.boss.hp, rows["player_hp"][middle] / spec.player.hp
     assert 0.099 <= boss.min() <= boss.max() <= 0.9
     assert 0.297 <= player.min() <= player.max() <= 0.8
     # Both are drawn evenly, whatever the phase.
@@ -65,34 +65,34 @@ def test_middle_of_a_fight_follows_its_distribution(moveset):
     ({"late_phase": 1.0, "boss_hp_share": (0.5, 0.5)}, {2}),
     ({"late_phase": 1.0, "boss_hp_share": (0.6, 1.0)}, {0}),
 ])  # fmt: skip
-def test_phase_of_mid_fight_starts(moveset, settings, phases):
-    _, rows = drawn(moveset, mid_fight=1.0, **settings)
+def test_phase_of_mid_fight_starts(spec, settings, phases):
+    _, rows = drawn(spec, mid_fight=1.0, **settings)
     assert set(rows["phase"].tolist()) == phases
 
 
-def test_one_health_for_all(moveset):
-    _, rows = drawn(moveset, mid_fight=1.0, boss_hp_share=(0.0, 0.0), player_hp_share=(1.0, 1.0))
+def test_one_health_for_all(spec):
+    _, rows = drawn(spec, mid_fight=1.0, boss_hp_share=(0.0, 0.0), player_hp_share=(1.0, 1.0))
     assert (rows["boss_hp"] == 1.0).all()
-    assert (rows["player_hp"] == moveset.player.hp).all()
+    assert (rows["player_hp"] == spec.player.hp).all()
 
 
-def test_every_start_is_possible_in_the_simulator(moveset):
-    _, rows = drawn(moveset, random_pose=True, mid_fight=0.9, boss_hp_share=(0.0, 1.0), player_hp_share=(0.0, 1.0))
-    engine = SimEngine(moveset, N, changes=True)
+def test_every_start_is_possible_in_the_simulator(spec):
+    _, rows = drawn(spec, random_pose=True, mid_fight=0.9, boss_hp_share=(0.0, 1.0), player_hp_share=(0.0, 1.0))
+    engine = SimEngine(spec, N, changes=True)
     engine.check_starts(rows)
     engine.reset(EVERYONE, rows, np.arange(N, dtype=np.uint64))
     assert set(engine.fights["phase"].tolist()) == {1, 2}
     assert len(np.unique(engine.fights["player_pose"][:, 0])) > 3
 
 
-def test_thresholds_of_three_phases_are_cut_into_cells(moveset):
-    first, second = moveset.boss.phases
+def test_thresholds_of_three_phases_are_cut_into_cells(spec):
+    first, second = spec.boss.phases
     three = (
         dataclasses.replace(first, changes_at_hp_share=0.6),
         dataclasses.replace(second, changes_at_hp_share=0.3),
         second,
     )
-    long = dataclasses.replace(moveset, boss=dataclasses.replace(moveset.boss, phases=three))
+    long = dataclasses.replace(spec, boss=dataclasses.replace(spec.boss, phases=three))
     assert phase_thresholds(long, 1) == (0.6, 0.3)
     assert phase_thresholds(long, 2) == (0.3,)
     cells = make_cells(long, (0.2, 1.0), late_phase=0.75, full=True, phase=1)
@@ -105,8 +105,8 @@ def test_thresholds_of_three_phases_are_cut_into_cells(moveset):
     assert cells.low[cells.phase == 2].min() == pytest.approx(0.3)
 
 
-def test_only_fights_of_the_mask_get_a_new_start(moveset):
-    starts, rows = drawn(moveset, mid_fight=0.5)
+def test_only_fights_of_the_mask_get_a_new_start(spec):
+    starts, rows = drawn(spec, mid_fight=0.5)
     generator = np.random.default_rng(4)
     before, standard = rows.copy(), starts.is_standard
     mask = NOBODY.copy()
@@ -118,8 +118,8 @@ def test_only_fights_of_the_mask_get_a_new_start(moveset):
     assert (starts.is_standard[mask] != standard[mask]).any()
 
 
-def test_nobody_draws_nothing(moveset):
-    starts, _ = drawn(moveset, mid_fight=0.5)
+def test_nobody_draws_nothing(spec):
+    starts, _ = drawn(spec, mid_fight=0.5)
     generator = np.random.default_rng(4)
     untouched = generator.bit_generator.state
     starts.draw(NOBODY, generator)
@@ -152,11 +152,11 @@ def test_win_rates_follow_the_newest_fights():
     assert curriculum.rates[2] == pytest.approx(0.5 + 0.01 * 0.98**2)
 
 
-def test_reports_reach_the_cells_the_fights_began_in(moveset):
-    starts, rows = drawn(moveset, mid_fight=0.5, boss_hp_share=(0.0, 0.8), curriculum=1.0, late_phase=0.5)
+def test_reports_reach_the_cells_the_fights_began_in(spec):
+    starts, rows = drawn(spec, mid_fight=0.5, boss_hp_share=(0.0, 0.8), curriculum=1.0, late_phase=0.5)
     generator = np.random.default_rng(5)
     for _ in range(5):
-        weak = np.nan_to_num(rows["boss_hp"], nan=1e9) < 0.4 * moveset.boss.hp
+        weak = np.nan_to_num(rows["boss_hp"], nan=1e9) < 0.4 * spec.boss.hp
         # Weak bosses are beaten half of the time, the others and whole fights never.
         starts.report(EVERYONE, weak & (generator.random(N) < 0.5))
         rows = starts.draw(EVERYONE, generator)
@@ -165,22 +165,22 @@ def test_reports_reach_the_cells_the_fights_began_in(moveset):
     assert rates[-2:] == pytest.approx([0.0, 0.0], abs=0.01)
     middle = ~starts.is_standard
     assert middle.mean() == pytest.approx(0.5, abs=0.03)
-    assert (rows["boss_hp"][middle] < 0.4 * moveset.boss.hp).mean() > 0.85
+    assert (rows["boss_hp"][middle] < 0.4 * spec.boss.hp).mean() > 0.85
 
 
-def test_fights_that_go_on_and_whole_fights_teach_nothing(moveset):
-    starts, _ = drawn(moveset, mid_fight=0.5, curriculum=1.0)
+def test_fights_that_go_on_and_whole_fights_teach_nothing(spec):
+    starts, _ = drawn(spec, mid_fight=0.5, curriculum=1.0)
     starts.report(starts.is_standard, EVERYONE)
     starts.report(NOBODY, EVERYONE)
     assert (starts.state()["win_rates"] == 0.5).all()
 
 
-def test_restored_starts_go_on_as_if_never_stopped(moveset):
+def test_restored_starts_go_on_as_if_never_stopped(spec):
     settings = {"mid_fight": 0.7, "curriculum": 0.6, "random_pose": True}
-    starts, _ = drawn(moveset, **settings)
+    starts, _ = drawn(spec, **settings)
     starts.report(EVERYONE, np.arange(N) % 3 == 0)
     saved = starts.state()
-    other = make_starts(N, moveset, **settings)
+    other = make_starts(N, spec, **settings)
     other.restore(saved)
     generators = [np.random.default_rng(8) for _ in range(2)]
     mask = np.arange(N) % 2 == 0
@@ -195,7 +195,7 @@ def test_restored_starts_go_on_as_if_never_stopped(moveset):
     for key, value in starts.state().items():
         assert (saved[key] != value).any(), "what was saved must not change"
     with pytest.raises(MisuseError, match=f"starts of {N} fights and 14 cells do not fit 2 and 14"):
-        make_starts(2, moveset, **settings).restore(saved)
+        make_starts(2, spec, **settings).restore(saved)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_restored_starts_go_on_as_if_never_stopped(moveset):
         ({"player_hp_share": (0.5,)}, "player_hp_share (0.5,) is not possible; give the lowest"),
     ],
 )  # fmt: skip
-def test_settings_that_cannot_be_are_refused(moveset, settings, message):
+def test_settings_that_cannot_be_are_refused(spec, settings, message):
     with pytest.raises(MisuseError) as caught:
-        make_starts(4, moveset, **settings)
+        make_starts(4, spec, **settings)
     assert str(caught.value).startswith(message)

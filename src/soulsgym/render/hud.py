@@ -1,0 +1,307 @@
+"""Everything that is written over the picture: bars, labels, time lines, numbers and the banner at the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pygame
+
+from soulsgym.render import palette
+from soulsgym.render.ground import Overview
+from soulsgym.render.palette import Colour
+from soulsgym.render.plan import Point
+from soulsgym.render.story import WORD_STEPS, Rest, Story
+from soulsgym.render.view import View
+from soulsgym.render.words import control_name, plain_name
+from soulsgym.spec import FightSpec
+from soulsgym.state import Outcome
+
+SMALL, MEDIUM, LARGE, HUGE = 19, 23, 30, 84
+EDGE_PX = 20
+TOP_PX, BOTTOM_PX = 64, 92
+"""Room that the bars take at the top and the bottom of the picture."""
+CLOSE_PX, CLOSE_ASIDE_PX = 150.0, 62.0
+ROLL_MOVE, FALL_MOVE = -2, -3
+WORD_COLOURS = {"hurt": (255, 92, 70), "dealt": (255, 226, 140), "dodged": palette.INVULNERABLE}
+MAX_KEPT_TEXTS = 1000
+
+Spans = Sequence[tuple[float, float, Colour]]
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A running animation: its label, the time in it, and what happens when."""
+
+    label: str
+    label_s: float
+    move_s: float
+    end_s: float
+    spans: Spans
+    move: str = ""
+
+
+class Hud:
+    """Writes over a finished picture."""
+
+    def __init__(self, spec: FightSpec, size: tuple[int, int]) -> None:
+        pygame.font.init()
+        self._fonts = {height: pygame.font.Font(None, 2 * height) for height in (SMALL, MEDIUM, LARGE, HUGE)}
+        self._texts: dict[tuple[str, int, Colour], pygame.Surface] = {}
+        self._spec = spec
+        self._size = size
+        self._overview = Overview(spec.arena, 104)
+        self._plates: dict[tuple[int, int, int], pygame.Surface] = {}
+
+    def draw(self, picture: pygame.Surface, view: View, fight: np.void, control: np.void | None, story: Story) -> None:
+        """All of it, the banner below the rest."""
+        if fight["outcome"] != Outcome.RUNNING:
+            self._draw_banner(picture, fight)
+        self._draw_distance(picture, view, fight)
+        self._draw_words(picture, view, story)
+        self._draw_player(picture, fight, story.player_rest)
+        self._draw_boss(picture, fight, story.boss_rest)
+        self._draw_overview(picture, fight)
+        self._draw_step(picture, fight, control)
+        self._draw_scale(picture, view)
+
+    # ------------------------------------------------------------ in the arena
+
+    def _draw_distance(self, picture: pygame.Surface, view: View, fight: np.void) -> None:
+        """The distance, on the line between the two, or beside it when they are close."""
+        player, boss = _px(view, fight["player_pose"]), _px(view, fight["boss_pose"])
+        text = self._text(f"{math.dist(fight['player_pose'][:2], fight['boss_pose'][:2]):.1f} m", SMALL, palette.TEXT)
+        dx, dy = boss[0] - player[0], boss[1] - player[1]
+        length = max(math.hypot(dx, dy), 1.0)
+        aside = CLOSE_ASIDE_PX / length if length < CLOSE_PX else 0.0
+        middle = (player[0] + boss[0]) / 2.0 - dy * aside, (player[1] + boss[1]) / 2.0 + dx * aside
+        rect = text.get_rect(center=middle)
+        self._plate(picture, rect.inflate(10, 4), 130)
+        picture.blit(text, rect)
+
+    def _draw_words(self, picture: pygame.Surface, view: View, story: Story) -> None:
+        for word in story.words:
+            age = (story.step - word.step) / WORD_STEPS
+            text = self._text(word.text, LARGE, WORD_COLOURS[word.kind], shadow=True)
+            text.set_alpha(round(255 * min(1.0, 2.0 * (1.0 - age))))
+            x, y = view.to_px(word.at)
+            x, y = x + 26.0 * word.away, y - 22.0 - 44.0 * age
+            picture.blit(text, text.get_rect(midleft=(x, y)) if word.away > 0.0 else text.get_rect(midright=(x, y)))
+
+    # ------------------------------------------------------------ bars
+
+    def _draw_player(self, picture: pygame.Surface, fight: np.void, rest: Rest) -> None:
+        width = min(320, self._size[0] // 3)
+        hp, most = float(fight["player_hp"][0]), float(fight["player_max_hp"])
+        sp, most_sp = float(fight["player_sp"][0]), float(fight["player_max_sp"])
+        self._plate(picture, pygame.Rect(EDGE_PX - 8, EDGE_PX - 8, width + 76, 82), 120)
+        bar = pygame.Rect(EDGE_PX, EDGE_PX, width, 13)
+        self._bar(picture, bar, hp / most, palette.HP, rest.shown / most)
+        self._write(picture, f"{hp:.0f}", SMALL, palette.TEXT, midleft=(bar.right + 8, bar.centery))
+        bar = pygame.Rect(EDGE_PX, EDGE_PX + 19, width, 10)
+        # Below zero the bar fills again, in a warning colour: that much must come back before anything is possible.
+        colour = palette.STAMINA if sp > 0.0 else palette.EXHAUSTED
+        self._bar(picture, bar, abs(sp) / most_sp, colour)
+        self._write(
+            picture, f"{sp:.0f}", SMALL, palette.TEXT if sp > 0.0 else colour, midleft=(bar.right + 8, bar.centery)
+        )
+        clip = self._player_clip(fight)
+        x = EDGE_PX
+        x = self._write(picture, clip.label, SMALL, palette.TEXT, topleft=(x, bar.bottom + 8)).right
+        x = self._write(picture, f"{clip.label_s:.2f} s", SMALL, palette.FAINT, topleft=(x + 8, bar.bottom + 8)).right
+        for word, colour in self._player_states(fight):
+            x = self._write(picture, word, SMALL, colour, topleft=(x + 12, bar.bottom + 8)).right
+        self._timeline(picture, pygame.Rect(EDGE_PX, bar.bottom + 25, width, 4), clip)
+
+    def _draw_boss(self, picture: pygame.Surface, fight: np.void, rest: Rest) -> None:
+        boss = self._spec.boss
+        width = min(620, self._size[0] - 2 * EDGE_PX)
+        bar = pygame.Rect((self._size[0] - width) // 2, self._size[1] - 38, width, 14)
+        self._plate(picture, pygame.Rect(bar.left - 12, bar.top - 44, width + 24, 76), 120)
+        hp, most = float(fight["boss_hp"][0]), float(fight["boss_max_hp"])
+        self._bar(picture, bar, hp / most, palette.HP, rest.shown / most)
+        name = self._write(picture, boss.name, MEDIUM, palette.TEXT, bottomleft=(bar.left, bar.top - 15))
+        phase = f"phase {int(fight['phase'])} of {len(boss.phases)}"
+        self._write(picture, phase, SMALL, palette.FAINT, bottomleft=(name.right + 10, bar.top - 16))
+        clip = self._boss_clip(fight)
+        # The label and its clock are what the observation shows; the move is what the boss really does.
+        label = f"{clip.label}  {clip.label_s:.2f} s"
+        shown = self._write(picture, label, SMALL, palette.FAINT, bottomright=(bar.right, bar.top - 16))
+        self._write(picture, clip.move, SMALL, palette.TEXT, bottomright=(shown.left - 12, bar.top - 16))
+        self._timeline(picture, pygame.Rect(bar.left, bar.top - 10, width, 5), clip)
+        self._write(picture, f"{hp:.0f} / {most:.0f}", SMALL, palette.FAINT, midtop=(bar.centerx, bar.bottom + 3))
+
+    def _bar(self, picture: pygame.Surface, bar: pygame.Rect, share: float, colour: Colour, rest: float = 0.0) -> None:
+        pygame.draw.rect(picture, palette.BLACK, bar.inflate(4, 4), border_radius=3)
+        pygame.draw.rect(picture, palette.TRACK, bar)
+        for part, shade in ((rest, palette.HP_REST), (share, colour)):
+            width = round(bar.width * min(max(part, 0.0), 1.0))
+            # Somebody alive has a visible rest of his bar.
+            width = max(width, 2) if part > 0.0 else width
+            pygame.draw.rect(picture, shade, (bar.left, bar.top, width, bar.height))
+            lit = palette.mix(shade, palette.WHITE, 0.22)
+            pygame.draw.rect(picture, lit, (bar.left, bar.top, width, max(2, bar.height // 4)))
+
+    # ------------------------------------------------------------ animations
+
+    def _timeline(self, picture: pygame.Surface, strip: pygame.Rect, clip: Clip) -> None:
+        """The way through a move, with its windows; the mark is now."""
+        if clip.end_s <= 0.0:
+            return
+        pygame.draw.rect(picture, palette.TRACK, strip)
+        done = round(strip.width * min(clip.move_s / clip.end_s, 1.0))
+        pygame.draw.rect(
+            picture, palette.mix(palette.TRACK, palette.FAINT, 0.35), (strip.left, strip.top, done, strip.height)
+        )
+        for start_s, end_s, colour in clip.spans:
+            left, right = (round(strip.width * min(time_s / clip.end_s, 1.0)) for time_s in (start_s, end_s))
+            pygame.draw.rect(picture, colour, (strip.left + left, strip.top, max(right - left, 2), strip.height))
+        pygame.draw.rect(picture, palette.WHITE, (strip.left + done - 1, strip.top - 2, 3, strip.height + 4))
+
+    def _player_clip(self, fight: np.void) -> Clip:
+        label, player = int(fight["player_animation"]), self._spec.player
+        name = self._spec.player_animations[label].name if label >= 0 else "unknown"
+        label_s, move_s, move = (
+            float(fight["player_animation_duration"][0]),
+            float(fight["player_move_s"]),
+            int(fight["player_move"]),
+        )
+        if move == ROLL_MOVE:
+            return Clip(name, label_s, move_s, player.roll.end_s, [(*player.roll.invulnerable_s, palette.INVULNERABLE)])
+        if move < 0:
+            return Clip(name, label_s, move_s, 0.0, [])
+        row = player.moves[move]
+        spans = [
+            (*span, colour)
+            for span, colour in ((row.invulnerable_s, palette.INVULNERABLE), (row.parry_s, palette.PARRY))
+            if span[1] > 0.0
+        ]
+        spans.extend((strike.from_s, strike.to_s, palette.PLAYER_STRIKE) for strike in row.strikes)
+        return Clip(name, label_s, move_s, row.end_s, spans)
+
+    def _boss_clip(self, fight: np.void) -> Clip:
+        label, move = int(fight["boss_animation"]), int(fight["boss_move"])
+        label_s = float(fight["boss_animation_duration"][0])
+        row = self._spec.boss.moves[move] if move >= 0 else None
+        # A move whose animation the observation shows as unknown still has a name.
+        name = self._spec.boss_animations[label] if label >= 0 else (row.animation if row else "unknown")
+        if row is None:
+            return Clip(name, label_s, 0.0, 0.0, [])
+        spans = [(hit.from_s, hit.to_s, palette.DANGER) for hit in row.hits]
+        fights = row.kind in ("attack", "transform", "open", "parried", "executed")
+        return Clip(
+            name, label_s, float(fight["boss_move_s"]), row.end_s if fights else 0.0, spans, plain_name(row.name)
+        )
+
+    def _player_states(self, fight: np.void) -> list[tuple[str, Colour]]:
+        if fight["player_move"] == FALL_MOVE:
+            return [("falling", palette.CLIFF)]
+        states: list[tuple[str, Colour]] = []
+        if fight["invulnerable"]:
+            states.append(("invulnerable", palette.INVULNERABLE))
+        if fight["player_sp"][0] <= 0.0:
+            states.append(("exhausted", palette.EXHAUSTED))
+        return states
+
+    # ------------------------------------------------------------ corners
+
+    def _draw_overview(self, picture: pygame.Surface, fight: np.void) -> None:
+        width, height = self._overview.size
+        left, top = self._size[0] - EDGE_PX - width + 6, EDGE_PX - 8
+        self._plate(picture, pygame.Rect(left, top, width, height), 120)
+        picture.blit(self._overview.picture, (left, top))
+        for key, colour, radius in (("boss_pose", palette.BOSS_EDGE, 4.5), ("player_pose", palette.PLAYER, 3.5)):
+            x, y = self._overview.px((float(fight[key][0]), float(fight[key][1])))
+            pygame.draw.aacircle(picture, colour, (left + x, top + y), radius)
+
+    def _draw_step(self, picture: pygame.Surface, fight: np.void, control: np.void | None) -> None:
+        right, top = self._size[0] - EDGE_PX + 6, EDGE_PX + self._overview.size[1]
+        lines = [(f"step {int(fight['step'])}   {fight['time_s']:.1f} s", palette.FAINT)]
+        if control is not None:
+            lines.append((control_name(control), palette.TEXT))
+        for text, colour in lines:
+            top = self._write(picture, text, SMALL, colour, shadow=True, topright=(right, top)).bottom + 3
+
+    def _draw_scale(self, picture: pygame.Surface, view: View) -> None:
+        metres = 5
+        x, y, length = EDGE_PX, self._size[1] - EDGE_PX, round(metres * view.px_per_m)
+        if x + length > (self._size[0] - 620) // 2 - 20:
+            metres, length = 2, round(2 * view.px_per_m)
+        for start, end in (
+            ((x, y), (x + length, y)),
+            ((x, y - 4), (x, y + 4)),
+            ((x + length, y - 4), (x + length, y + 4)),
+        ):
+            pygame.draw.line(picture, palette.FAINT, start, end, 2)
+        self._write(picture, f"{metres} m", SMALL, palette.FAINT, shadow=True, midbottom=(x + length / 2.0, y - 4))
+
+    def _draw_banner(self, picture: pygame.Surface, fight: np.void) -> None:
+        title, colour, below = self._ending(fight)
+        width, height = self._size
+        band = pygame.Rect(0, round(height * 0.18), width, 120)
+        self._plate(picture, band, 190)
+        self._write(picture, title, HUGE, colour, center=(band.centerx, band.centery - 14))
+        self._write(picture, below, MEDIUM, palette.FAINT, center=(band.centerx, band.bottom - 24))
+
+    def _ending(self, fight: np.void) -> tuple[str, Colour, str]:
+        time = f"after {fight['time_s']:.1f} s"
+        if fight["outcome"] == Outcome.WON:
+            return "VICTORY", palette.VICTORY, f"{self._spec.boss.name} falls {time}"
+        if fight["outcome"] == Outcome.FELL:
+            return "YOU DIED", palette.DEATH, f"fell off the cliff {time}"
+        killer = int(fight["killed_by"])
+        if killer < 0:
+            return "YOU DIED", palette.DEATH, time
+        move = self._spec.boss.moves[killer]
+        return "YOU DIED", palette.DEATH, f"killed by {plain_name(move.name)} ({move.animation}) {time}"
+
+    # ------------------------------------------------------------ writing
+
+    def _write(
+        self, picture: pygame.Surface, text: str, height: int, colour: Colour, *, shadow: bool = False, **place: Point
+    ) -> pygame.Rect:
+        """Write at a place named as in pygame's rectangles (topleft, midbottom ...)."""
+        surface = self._text(text, height, colour, shadow=shadow)
+        rect = surface.get_rect(**place)
+        picture.blit(surface, rect)
+        return rect
+
+    def _text(self, text: str, height: int, colour: Colour, *, shadow: bool = False) -> pygame.Surface:
+        key = (text, height if not shadow else -height, colour)
+        if key not in self._texts:
+            if len(self._texts) >= MAX_KEPT_TEXTS:
+                self._texts.clear()
+            self._texts[key] = self._rendered(text, height, colour, shadow)
+        return self._texts[key]
+
+    def _rendered(self, text: str, height: int, colour: Colour, shadow: bool) -> pygame.Surface:
+        front = self._smooth(text, height, colour)
+        if not shadow:
+            return front
+        both = pygame.Surface((front.get_width() + 2, front.get_height() + 2), pygame.SRCALPHA, 32)
+        dark = self._smooth(text, height, palette.BLACK)
+        for x, y in ((0, 1), (2, 1), (1, 0), (1, 2), (2, 2)):
+            both.blit(dark, (x, y))
+        both.blit(front, (1, 1))
+        return both
+
+    def _smooth(self, text: str, height: int, colour: Colour) -> pygame.Surface:
+        """Letters at even distances: twice as large, then scaled down, because the font places whole pixels only."""
+        large = self._fonts[height].render(text, True, colour)
+        return pygame.transform.smoothscale(large, (large.get_width() // 2, large.get_height() // 2))
+
+    def _plate(self, picture: pygame.Surface, rect: pygame.Rect, alpha: int) -> None:
+        """A dark, half transparent plate that text is legible on."""
+        key = (rect.width, rect.height, alpha)
+        if key not in self._plates:
+            plate = pygame.Surface(rect.size, pygame.SRCALPHA, 32)
+            pygame.draw.rect(plate, (*palette.PLATE, alpha), plate.get_rect(), border_radius=6)
+            self._plates[key] = plate
+        picture.blit(self._plates[key], rect)
+
+
+def _px(view: View, pose: npt.NDArray[np.float32]) -> Point:
+    return view.to_px((float(pose[0]), float(pose[1])))

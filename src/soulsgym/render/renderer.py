@@ -1,0 +1,73 @@
+"""FightRenderer: a fight as an array of pixels, or in a window."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsgym.errors import MisuseError
+from soulsgym.spec import FightSpec
+
+if TYPE_CHECKING:
+    from soulsgym.render.window import Window
+
+Picture = npt.NDArray[np.uint8]
+MIN_SIZE = (480, 360)
+"""Below this the bars and labels would lie on top of each other."""
+MIN_WORDLESS = (16, 16)
+
+
+class FightRenderer:
+    """Draws one fight; remembers the last second of it for trails and numbers, so use one renderer per fight.
+
+    A record of another fight, or an earlier step, begins a new picture story. `draw` needs no screen; only `show` does.
+    Without `words` there are no bars and labels, and the picture may be small.
+    """
+
+    def __init__(
+        self, spec: FightSpec, size: tuple[int, int] = (960, 720), *, fps: float = 10.0, words: bool = True
+    ) -> None:
+        if importlib.util.find_spec("pygame") is None:
+            raise MisuseError("rendering needs pygame-ce, which is not installed; run `pip install soulsgym[render]`")
+        least = MIN_SIZE if words else MIN_WORDLESS
+        if size[0] < least[0] or size[1] < least[1]:
+            raise MisuseError(f"picture size {size} is too small; give at least {least}")
+        # pygame greets on standard output, which belongs to the user's program.
+        os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+        from soulsgym.render.scene import Scene
+
+        self._scene = Scene(spec, size, words=words)
+        self._title = spec.boss.name
+        self._fps = fps
+        self._window: Window | None = None
+        self._window_closed = False
+
+    def draw(self, fight: np.void, control: np.void | None = None) -> Picture:
+        """The picture of a FIGHT record, height x width x RGB; `control` is what the player pressed last."""
+        return self._scene.pixels(self._scene.paint(fight, control))
+
+    def show(self, fight: np.void, control: np.void | None = None) -> None:
+        """Show the picture in a window, at most `fps` times a second; does nothing once the user has closed it."""
+        from soulsgym.render.window import Window
+
+        if self._window_closed:
+            return
+        if self._window is None:
+            self._window = Window(self._scene.size, self._title, self._fps)
+        self._window_closed = not self._window.show(self._scene.paint(fight, control))
+        if self._window_closed:
+            self.close()
+
+    def to_px(self, x_m: float, y_m: float) -> tuple[float, float]:
+        """Where a place of the arena lies in the last picture: pixels to the right and down."""
+        return self._scene.to_px((x_m, y_m))
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None

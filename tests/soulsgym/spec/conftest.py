@@ -1,0 +1,103 @@
+"""A copy of the shipped data files that a test may damage."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from soulsgym.errors import DataError
+from soulsgym.spec import STANDARD, FightSpec, load_fight
+from soulsgym.spec.fight import DATA
+
+PARSE = tomllib.loads
+
+
+class DataFolder:
+    """Data files in a folder of their own; keys are dotted paths, numbers in them count rows of a list."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def content(self, file: str) -> dict[str, Any]:
+        return parsed((self.path / file).read_text(encoding="utf-8"))
+
+    def get(self, file: str, key: str) -> Any:
+        holder, last = self._holder(self.content(file), key)
+        return holder[last]
+
+    def set(self, file: str, key: str, value: object) -> None:
+        content = self.content(file)
+        holder, last = self._holder(content, key)
+        holder[last] = value
+        self.write(file, toml_of(content))
+
+    def remove(self, file: str, key: str) -> None:
+        content = self.content(file)
+        holder, last = self._holder(content, key)
+        del holder[last]
+        self.write(file, toml_of(content))
+
+    @staticmethod
+    def toml(content: dict[str, Any]) -> str:
+        """The content as the text of a file."""
+        return toml_of(content)
+
+    def write(self, file: str, text: str) -> None:
+        (self.path / file).write_text(text, encoding="utf-8")
+
+    def load(self, variant: str = STANDARD) -> FightSpec:
+        return load_fight("iudex", variant, data=self.path)
+
+    def refusal(self, variant: str = STANDARD) -> DataError:
+        """The error that loading ends in; its text must name the file, the key and the value."""
+        with pytest.raises(DataError) as caught:
+            self.load(variant)
+        error = caught.value
+        assert str(error).startswith(f"{error.file}: {error.key} = ")
+        assert error.reason in str(error)
+        return error
+
+    @staticmethod
+    def _holder(content: Any, key: str) -> tuple[Any, Any]:
+        *parents, last = [int(part) if part.isdigit() else part for part in key.split(".")]
+        for part in parents:
+            content = content[part if isinstance(content, list) else str(part)]
+        return content, last if isinstance(content, list) else str(last)
+
+
+@cache
+def _pickled(text: str) -> bytes:
+    return pickle.dumps(PARSE(text))
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """The content of a TOML file. Most tests change one of five files: the others need to be parsed only once."""
+    return pickle.loads(_pickled(text))
+
+
+def toml_of(content: dict[str, Any]) -> str:
+    """The content as TOML, one line for each key of the file."""
+    return "".join(f"{json.dumps(key)} = {_inline(value)}\n" for key, value in content.items())
+
+
+def _inline(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_inline(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_inline(inner) for inner in value) + "]"
+    return repr(value) if isinstance(value, float) else json.dumps(value)
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DataFolder:
+    monkeypatch.setattr("soulsgym.spec.reader.tomllib.loads", parsed)
+    folder = tmp_path / "data"
+    shutil.copytree(DATA, folder)
+    return DataFolder(folder)
