@@ -40,9 +40,10 @@ from soulsgym.engine import standard_starts  # noqa: E402
 from soulsgym.errors import SoulsError  # noqa: E402
 from soulsgym.game.attach import Game, attach  # noqa: E402
 from soulsgym.game.engine import GameEngine  # noqa: E402
-from soulsgym.game.plan import FightPlan, load_plan  # noqa: E402
 from soulsgym.game.pressing import keys_of  # noqa: E402
 from soulsgym.game.titles import Sight  # noqa: E402
+from soulsgym.spec import load_fight  # noqa: E402
+from soulsgym.spec.game import GameSetup  # noqa: E402
 from soulsgym.state import Outcome  # noqa: E402
 
 BOSS = "iudex"
@@ -177,7 +178,7 @@ class BusyLoop:
         reads.write("IudexHP", reads.cached("IudexMaxHP"))
 
 
-def open_actions(plan: FightPlan, sight: Sight) -> npt.NDArray[np.bool_]:
+def open_actions(plan: GameSetup, sight: Sight) -> npt.NDArray[np.bool_]:
     """What SoulsGym would press now, by the player's animation and stamina."""
     times = {one.name: (one.attack_s, one.roll_s, one.move_s) for one in plan.player_animations}
     after = times.get(sight.player_animation, (0.0, 0.0, 0.0))
@@ -256,7 +257,11 @@ class Measured:
 
     def _with_engine(self, speed: float, stepping: str, measure: Callable[[GameEngine], Any]) -> Any:
         engine = GameEngine(
-            load_plan(BOSS), [attach(pid=self._standin.pid)], game_speed=speed, stepping=stepping, hard_reset_s=math.inf
+            load_fight(BOSS, moves=False).game,
+            [attach(pid=self._standin.pid)],
+            game_speed=speed,
+            stepping=stepping,
+            hard_reset_s=math.inf,
         )
         try:
             self._hard_s.append(self._reset(engine))

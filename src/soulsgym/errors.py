@@ -20,6 +20,8 @@ SoulsError
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from pathlib import Path
 
 LONGEST_VALUE = 120
@@ -107,3 +109,12 @@ class StageFailed(GameError):
     def __init__(self, stage: str, reason: str) -> None:
         self.stage, self.reason = stage, reason
         super().__init__(f"{stage}: {reason}")
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """', did you mean ...?' if something similar is known, else the list of what is: the end of a sentence."""
+    words = sorted(set(known))
+    close = difflib.get_close_matches(word, words, n=1)
+    if close:
+        return f", did you mean {close[0]!r}?"
+    return f"; known are {', '.join(words)}" if words else "; none is known"

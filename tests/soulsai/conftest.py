@@ -52,7 +52,7 @@ def sentinel(tmp_path):
     folder.mkdir()
     for place, text in re.findall(r"^```toml\n# (\S+)\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL):
         name = Path(place).name
-        ours = (DATA / name).read_text("utf-8") if (DATA / name).exists() else ""
+        ours = (DATA / "darksouls3" / name).read_text("utf-8") if (DATA / "darksouls3" / name).exists() else ""
         (folder / name).write_text(f"{ours}\n{text}", encoding="utf-8")
     return folder / "sentinel.toml"
 

@@ -139,7 +139,7 @@ def boss_with(spec):
     """Makes the shipped fight with another boss: a function changes the content of the boss's file."""
 
     def made(change):
-        file = DATA / "bosses" / "iudex.toml"
+        file = DATA / "darksouls3" / "bosses" / "iudex.toml"
         content = read_toml(file)
         change(content)
         reactions = tuple(move.name for move in spec.player.moves if move.kind in ("reaction", "grabbed"))

@@ -11,7 +11,6 @@ from soulsgym.actions import ACTION_CONTROLS, ACTION_NAMES, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.game.attach import attach
 from soulsgym.game.engine import GameEngine
-from soulsgym.game.plan import load_plan
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import load_fight
 
@@ -32,7 +31,8 @@ APART_M = 0.05
 def engine(standin):
     """The engine on a stand-in whose boss stands still."""
     standin.mail(boss_still=1)
-    engine = GameEngine(load_plan("iudex"), [attach("darksouls3", standin.pid)], game_speed=math.inf, setup_speed=8.0)
+    setup = load_fight("iudex").game
+    engine = GameEngine(setup, [attach("darksouls3", standin.pid)], game_speed=math.inf, setup_speed=8.0)
     yield engine
     engine.close()
 

@@ -41,7 +41,8 @@ def data(
 def _row(found: Provenance) -> dict[str, Any]:
     from soulsgym.spec.fight import DATA
 
-    file = found.file.relative_to(DATA) if found.file.is_relative_to(DATA) else found.file
+    ours = found.file.is_relative_to(DATA)
+    file = Path(*found.file.relative_to(DATA).parts[1:]) if ours else found.file  # without the title
     return {"file": file.as_posix(), **found.counts, "total": found.total}
 
 

@@ -85,8 +85,7 @@ def _made(
     import soulsgym
     from soulsgym.envs.boss_env import BossEnv
     from soulsgym.envs.registry import IN_THE_GAME
-    from soulsgym.errors import MisuseError
-    from soulsgym.spec.reader import suggestion
+    from soulsgym.errors import MisuseError, suggestion
 
     if env not in soulsgym.available_envs:
         raise MisuseError(f"environment {env!r} is not one of ours{suggestion(env, soulsgym.available_envs)}")

@@ -18,7 +18,7 @@ from soulsgym.actions import NOTHING, Controls, controls_of
 from soulsgym.engine import Engine, standard_starts
 from soulsgym.errors import GameError, MisuseError
 from soulsgym.sim.engine import SimEngine
-from soulsgym.spec import STANDARD, FightSpec
+from soulsgym.spec import STANDARD, FightSpec, load_fight
 from soulsgym.spec.population import evaluation_specs
 from soulsgym.state import NUM_ACTIONS, Fights, Outcome, copied
 
@@ -103,11 +103,10 @@ def _share(number: int, most: int) -> int:
 
 def _game_engine(settings: EvaluationSettings, game: GameOptions) -> Engine:
     from soulsgym.game.opening import open_engine
-    from soulsgym.game.plan import load_plan
 
     if settings.variant != STANDARD or settings.randomize:
         raise MisuseError("the game has no variants and cannot be randomised; leave out --variant and --randomize")
-    return open_engine(load_plan(settings.boss), game, phase=settings.phase, changes=settings.full)
+    return open_engine(load_fight(settings.boss).game, game, phase=settings.phase, changes=settings.full)
 
 
 def _play_round(

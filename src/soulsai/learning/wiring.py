@@ -200,11 +200,10 @@ def _fights(config: Config) -> EncodedFights:
 
 def _game_fights(config: Config, game: GameOptions | None) -> EncodedFights:
     from soulsgym.game.opening import GameOptions, open_engine
-    from soulsgym.game.plan import load_plan
 
     fight = config.fight
     spec = main_spec(config)
-    engine = open_engine(load_plan(fight.boss), game or GameOptions(), phase=fight.phase, changes=fight.full)
+    engine = open_engine(spec.game, game or GameOptions(), phase=fight.phase, changes=fight.full)
     return LiveFights(engine, _parts(config, spec, 1), decisions=fight.decisions)
 
 

@@ -11,13 +11,12 @@ import numpy.typing as npt
 
 from soulsgym.actions import controls_of
 from soulsgym.engine import Engine, Snapshot, standard_starts
-from soulsgym.errors import MisuseError, StartError
+from soulsgym.errors import MisuseError, StartError, suggestion
 from soulsgym.parts.rewards import Reward, SoulsGymReward
 from soulsgym.parts.starts import given_starts
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import STANDARD, FightSpec
 from soulsgym.spec.population import evaluation_specs
-from soulsgym.spec.reader import suggestion
 from soulsgym.state import Fights, Outcome, copied
 
 OPTIONS = ("start", "reset_mask")

@@ -17,9 +17,10 @@ from soulsgym.errors import MisuseError
 from soulsgym.game.attach import Game
 from soulsgym.game.frames import Frames
 from soulsgym.game.opening import GameOptions, open_engine
-from soulsgym.game.plan import FightPlan, load_plan
 from soulsgym.parts.rewards import WeightedReward
 from soulsgym.parts.rewards.soulsgym import WEIGHTS
+from soulsgym.spec import load_fight
+from soulsgym.spec.game import GameSetup
 from soulsgym.state import Fights
 
 RESOLUTION = (90, 160)
@@ -40,7 +41,7 @@ class GameEnv(BossEnv):
         render_mode: str | None = None,
     ) -> None:
         checked_render_mode(render_mode, self.metadata["render_modes"])
-        self.plan = load_plan(settings.boss)
+        self.plan = load_fight(settings.boss, moves=False).game
         self._engine = open_engine(self.plan, options, phase=settings.phase, changes=settings.changes)
         batch = EngineBatch(self._engine, reward_of(self.plan), self.plan.move_names, settings)
         super().__init__(batch, self._space(), render_mode)
@@ -57,14 +58,14 @@ class GameEnv(BossEnv):
 
     def _space(self) -> spaces.Space[Any]:
         space = observation_space(limits_of_plan(self.plan))
-        if not self.plan.frost:
+        if "frost" not in self.plan.statuses:
             return space
         share = spaces.Box(0.0, 1.0, (1,), np.float32)
         return spaces.Dict(dict(space.spaces) | dict.fromkeys(STATUSES, share))
 
     def _observation(self, record: Fights) -> Observation:
         observation = super()._observation(record)
-        if self.plan.frost:
+        if "frost" in self.plan.statuses:
             observation |= {name: self._engine.statuses[name][0].copy() for name in STATUSES}
         return observation
 
@@ -108,13 +109,13 @@ class ScreenEnv(GameEnv):
         return self._frames[1].frame()
 
 
-def reward_of(plan: FightPlan, n: int = 1) -> WeightedReward:
+def reward_of(plan: GameSetup, n: int = 1) -> WeightedReward:
     """SoulsGym's reward; only Iudex's draws the player to the middle."""
-    weights = WEIGHTS if plan.spec else {name: weight for name, weight in WEIGHTS.items() if name != "centre"}
+    weights = WEIGHTS if plan.move_names else {name: weight for name, weight in WEIGHTS.items() if name != "centre"}
     return WeightedReward(n, weights, centre_m=plan.centre_m)
 
 
-def limits_of_plan(plan: FightPlan) -> FightLimits:
+def limits_of_plan(plan: GameSetup) -> FightLimits:
     """The limits of a fight in the game."""
     return FightLimits(
         phases=plan.phases,

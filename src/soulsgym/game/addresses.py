@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from soulsgym.errors import DataError, MisuseError
+from soulsgym.errors import DataError, MisuseError, suggestion
 from soulsgym.game.patterns import Pattern
-from soulsgym.spec.reader import Table, read_toml, suggestion
+from soulsgym.spec.fight import DATA, known_titles
+from soulsgym.spec.reader import Table, read_toml
+from soulsgym.spec.title import Attribute, parse_title
 
-TITLES = ("darksouls3", "eldenring")
-DATA = Path(__file__).parent.parent / "data"
+TITLES = known_titles()
 WIDEST_RVA = 1 << 31
 """An executable is smaller than this: addresses in it are reached by signed 32-bit distances."""
 FARTHEST_OFFSET = 1 << 24
@@ -163,16 +164,6 @@ class AddressTable:
 
 
 @dataclass(frozen=True)
-class Attribute:
-    """One attribute of a character, and where it lies in the block of all of them."""
-
-    name: str
-    offset: int
-    low: int
-    high: int
-
-
-@dataclass(frozen=True)
 class Bonfires:
     """Bonfires (or sites of grace) by name and by id."""
 
@@ -228,7 +219,7 @@ def _default_source(file: Path, content: Mapping[str, object]) -> str:
 def _base(name: str, table: Table, default: str) -> Base:
     pattern = rva = None
     if table.has("rva"):
-        rva = whole(table, "rva", low=0, high=WIDEST_RVA)
+        rva = table.whole("rva", low=0, high=WIDEST_RVA)
     else:
         text = table.text("pattern")
         try:
@@ -241,7 +232,7 @@ def _base(name: str, table: Table, default: str) -> Base:
 
 def _field(name: str, table: Table, default: str, bases: Mapping[str, Base]) -> Field:
     base = table.text("base", among=tuple(bases))
-    offsets = tuple(int(offset) for offset in wholes(table, "offsets", low=0, high=FARTHEST_OFFSET))
+    offsets = wholes(table, "offsets", low=0, high=FARTHEST_OFFSET)
     if bases[base].direct and len(offsets) != 1:
         raise table.error("offsets", list(offsets), f"must be one offset: {base} is no pointer")
     type_name = table.text("type")
@@ -278,42 +269,20 @@ def _source(table: Table, default: str) -> str:
     return next(iter(table.close(inherited_source=True).values()), default)
 
 
-def whole(table: Table, key: str, *, low: int, high: int) -> int:
-    """A whole number of a table; addresses may be larger than the numbers of a moveset."""
-    return _as_whole(table, key, table.number(key, low=low, high=high))
-
-
 def wholes(table: Table, key: str, *, low: int, high: int) -> tuple[int, ...]:
     """A list of whole numbers of a table."""
-    return tuple(_as_whole(table, key, number) for number in table.numbers(key, low=low, high=high))
-
-
-def _as_whole(table: Table, key: str, number: float) -> int:
-    if not number.is_integer():
-        raise table.error(key, number, "must be a whole number")
-    return int(number)
+    numbers = table.numbers(key, low=low, high=high)
+    for number in numbers:
+        if not number.is_integer():
+            raise table.error(key, number, "must be a whole number")
+    return tuple(int(number) for number in numbers)
 
 
 @functools.cache
 def load_attributes(title: str) -> tuple[Attribute, ...]:
     """The attributes of a character, in the order of `player_stats`."""
-    file = _data_file(title, "attributes.toml")
-    table = Table(file, "", content := read_toml(file))
-    _default_source(file, content)
-    attributes = tuple(_attribute(row) for row in table.rows("attribute"))
-    table.close()
-    return attributes
-
-
-def _attribute(table: Table) -> Attribute:
-    attribute = Attribute(
-        name=table.text("name"),
-        offset=whole(table, "offset", low=0, high=LARGEST_FIELD),
-        low=whole(table, "low", low=0, high=HIGHEST_ID),
-        high=whole(table, "high", low=0, high=HIGHEST_ID),
-    )
-    table.close(inherited_source=True)
-    return attribute
+    file = _data_file(title, "title.toml")
+    return parse_title(file, read_toml(file)).attributes
 
 
 @functools.cache

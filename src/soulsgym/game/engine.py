@@ -16,10 +16,10 @@ from soulsgym.errors import MisuseError, StartError
 from soulsgym.game.attach import Game
 from soulsgym.game.fight import INPUT_SETTLE_S, GameFight
 from soulsgym.game.pacing import STEPPINGS, Pacer, choose_pacer
-from soulsgym.game.plan import FightPlan, Pose
 from soulsgym.game.reset import HARD_RESET_S, SETUP_SPEED, Setup, Start, wanted_pose
 from soulsgym.game.tracking import Tracker
 from soulsgym.game.waiting import REAL_TIME, TimeSource
+from soulsgym.spec.game import GameSetup, Pose
 from soulsgym.state import FIGHT, Fights, Outcome, copied
 
 KIND = "game-1"
@@ -37,7 +37,7 @@ class GameEngine:
 
     def __init__(
         self,
-        plan: FightPlan,
+        plan: GameSetup,
         games: Sequence[Game],
         *,
         phase: int = 1,

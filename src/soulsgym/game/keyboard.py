@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from soulsgym.errors import GameError, MisuseError
-from soulsgym.spec.reader import Table, read_toml, suggestion
+from soulsgym.errors import GameError, MisuseError, suggestion
+from soulsgym.spec.reader import Table, read_toml
 
 if TYPE_CHECKING:
     from soulsgym.game.process import Found

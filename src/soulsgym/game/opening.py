@@ -9,7 +9,7 @@ from soulsgym.errors import MisuseError
 from soulsgym.game.attach import Launcher, attach
 from soulsgym.game.engine import GameEngine
 from soulsgym.game.pacing import STEPPINGS
-from soulsgym.game.plan import FightPlan
+from soulsgym.spec.game import GameSetup
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class GameOptions:
             raise MisuseError(f"stepping {self.stepping!r} is not known; give one of {', '.join(STEPPINGS)}")
 
 
-def open_engine(plan: FightPlan, options: GameOptions, *, phase: int = 1, changes: bool = False) -> GameEngine:
+def open_engine(plan: GameSetup, options: GameOptions, *, phase: int = 1, changes: bool = False) -> GameEngine:
     """An engine on the running game, which is let go again if that fails."""
     if not 1 <= phase <= plan.phases:
         raise MisuseError(f"phase {phase} is not there; {plan.name} has phases 1 to {plan.phases}")

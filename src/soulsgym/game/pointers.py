@@ -14,12 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from soulsgym.errors import GameVersionError, MisuseError, ReadFailed
+from soulsgym.errors import GameVersionError, MisuseError, ReadFailed, suggestion
 from soulsgym.game.addresses import AddressTable, Field, Value, decoded
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.patterns import INSTRUCTION_LENGTH, rip_target
 from soulsgym.game.pe import Module
-from soulsgym.spec.reader import suggestion
 
 ATTEMPTS = 5
 """Times that a read is repeated because the game changed something in between."""

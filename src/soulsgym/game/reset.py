@@ -22,9 +22,9 @@ from soulsgym.errors import (
 from soulsgym.game.addresses import load_addresses
 from soulsgym.game.aiming import CameraKeys
 from soulsgym.game.pacing import Pacer
-from soulsgym.game.plan import FightPlan, Pose
 from soulsgym.game.stages import arriving, placing
 from soulsgym.game.waiting import TimeSource, Waits
+from soulsgym.spec.game import GameSetup, Pose
 
 if TYPE_CHECKING:
     from soulsgym.game.attach import Game
@@ -79,7 +79,7 @@ class Stage:
 class Setup:
     """One game and what is known about it between fights."""
 
-    plan: FightPlan
+    plan: GameSetup
     game: Game
     training: bool
     source: TimeSource
@@ -211,7 +211,7 @@ def _gave_up(tried: list[str], without_relaunch: bool) -> str:
     return f"the fight could not be set up ({'; '.join(tried)}); {way_out}look at the game and run souls doctor"
 
 
-def wanted_pose(plan: FightPlan, given: np.ndarray[Any, Any], standard: Pose) -> Pose:
+def wanted_pose(plan: GameSetup, given: np.ndarray[Any, Any], standard: Pose) -> Pose:
     """A pose given as x, y and heading, with the height of the nearest known place; NaN stands for the standard one."""
     if np.isnan(given[0]):
         return standard

@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from soulsgym.errors import GameError, MisuseError
-from soulsgym.spec.reader import Table, read_toml, suggestion
+from soulsgym.errors import GameError, MisuseError, suggestion
+from soulsgym.spec.reader import Table, read_toml
 
 DATA = Path(__file__).parent.parent / "data"
 ABOUT = "backup.json"

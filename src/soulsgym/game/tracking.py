@@ -13,7 +13,7 @@ import numpy.typing as npt
 from soulsgym.actions import NOTHING
 from soulsgym.errors import ReadFailed
 from soulsgym.game.pacing import TICKS_PER_S
-from soulsgym.game.plan import FALL_MOVE, NO_MOVE, FightPlan
+from soulsgym.spec.game import FALL_MOVE, NO_MOVE, GameSetup
 from soulsgym.state import MAX_DURATION_S, Outcome
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Label:
 class Tracker:
     """Keeps the record of one fight. In training health is counted here, since the game's is restored every step."""
 
-    def __init__(self, plan: FightPlan, record: Record, status: Record, *, training: bool) -> None:
+    def __init__(self, plan: GameSetup, record: Record, status: Record, *, training: bool) -> None:
         self._plan, self._record, self._status, self._training = plan, record, status, training
         self._tick_s = plan.label_s_per_step / TICKS_PER_STEP
         self._player_ids = {animation.name: i for i, animation in enumerate(plan.player_animations)}
@@ -200,11 +200,12 @@ class Tracker:
         self._boss_attack = self._player_attack = self._hurt_by = self._hurt_with = ""
 
     def _watch_phase(self, boss_animation: str, boss_hp: int) -> None:
-        second = self._plan.second_phase
+        if self.phase == self._plan.phases:
+            return
+        change = self._plan.changes[self.phase - 1]
         # Where no name tells it, health does.
-        begun = boss_animation == second.animation if second.animation else 0 < boss_hp <= second.boss_hp
-        if begun and self._plan.phases > 1:
-            self.phase = 2
+        if boss_animation == change.animation if change.animation else 0 < boss_hp <= change.boss_hp:
+            self.phase += 1
 
     def _damage(self, sight: Sight) -> tuple[float, float]:
         """What the player took and dealt in the step, no more than either had left."""
@@ -268,7 +269,7 @@ class Tracker:
 
     def _id(self, ids: dict[str, int], name: str) -> int:
         number = ids.get(name, -1)
-        expected = name in ("", self._plan.second_phase.animation) or name.startswith(CRITICAL)
+        expected = name in ("", *(change.animation for change in self._plan.changes)) or name.startswith(CRITICAL)
         if number < 0 and not expected:
             if name not in self.unknown:
                 log.warning("animation %r is not in the table of %s; it is shown as -1", name, self._plan.name)

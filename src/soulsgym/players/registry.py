@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from soulsgym.errors import MisuseError
+from soulsgym.errors import MisuseError, suggestion
 from soulsgym.players.attack_spam import AttackSpam
 from soulsgym.players.duellist import Duellist
 from soulsgym.players.idle import Idle
@@ -14,7 +14,6 @@ from soulsgym.players.random import Random
 from soulsgym.players.roll_spam import RollSpam
 from soulsgym.players.runner import Runner
 from soulsgym.spec import load_fight
-from soulsgym.spec.reader import suggestion
 
 PLAYERS: dict[str, Callable[..., Player]] = {
     "idle": lambda n, seed: Idle(),

@@ -87,7 +87,7 @@ def _motion_metric(episodes: list[Episode], spec: FightSpec) -> Metric:
         right.append((sim["right"] - real[:, 1])[known])
         yaw.append(np.degrees(wrapped(sim["yaw"] - real[:, 2]))[known])
         moves.append(sim["move"][known])
-        free.append((gap > spec.player.least_distance_m + 0.1)[known])
+        free.append((gap > spec.boss.least_distance_m + 0.1)[known])
     f, r, y, m = (np.concatenate(parts) for parts in (forward, right, yaw, moves))
     if not len(f):
         return Metric(_GOAL["M8"], None, 0)
@@ -124,7 +124,7 @@ def _link_metric(episodes: list[Episode], replay: Replay) -> Metric:
         differences.append(abs(shown_s - float(np.median(times))))
         details[f"{moves[move].name} -> {moves[following_move].name}"] = differences[-1]
     for move, times in sorted(ended.items()):
-        away_m = replay.spec.player.least_distance_m
+        away_m = replay.spec.boss.least_distance_m
         details[f"{moves[move].name} label"] = abs(_label_time(replay, move, 0, 0, away_m) - float(np.median(times)))
     samples = sum(len(times) for times in linked.values())
     return Metric(_GOAL["M9"], max(differences, default=None), samples, details)

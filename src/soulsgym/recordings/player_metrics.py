@@ -129,7 +129,7 @@ def _is_free(episode: Episode, first: int, spec: FightSpec) -> bool:
         and (np.diff(shown_s) > 0.0).all()
         and (episode.blows["move"][first + 1 : first + ROLL_STEPS + 1] == NO_BLOW).all()
         and (np.diff(part["player_hp"][:, 0]) == 0.0).all()
-        and (_gap_m(part) > spec.player.least_distance_m + TOUCHING_M).all()
+        and (_gap_m(part) > spec.boss.least_distance_m + TOUCHING_M).all()
         and (part["lock_on"] == 1).all()
     )
 

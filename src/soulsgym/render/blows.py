@@ -30,7 +30,7 @@ def draw_boss_blows(
         move, move_s = spec.boss.moves[int(fight["boss_move"])], float(fight["boss_move_s"])
         for hit in move.hits:
             if 0.0 < hit.from_s - move_s <= COMING_S:
-                place = at_the_blow(move, move_s, hit, boss, player.at, spec.player.least_distance_m)
+                place = at_the_blow(move, move_s, hit, boss, player.at, spec.boss.least_distance_m)
                 _draw_coming(canvas, hit, place, 1.0 - (hit.from_s - move_s) / COMING_S)
     for hit, stretch in landed:
         _draw_landing(canvas, hit, boss, stretch)

@@ -510,7 +510,7 @@ def _const(spec: FightSpec, tick_s: float, roll_curves: dict[str, int]) -> Array
         "tick_s": tick_s, "ticks_per_label_s": 1.0 / tick_s, "label_step_s": player.label_s_per_step,
         "hp": player.hp, "sp": player.sp, "sp_floor": player.sp_floor, "sp_per_tick": player.sp_per_s / TICKS_PER_S,
         "delay_ticks": player.input_delay_ticks, "regen_delay": player.sp_delay_ticks,
-        "least_m": player.least_distance_m,
+        "least_m": boss.least_distance_m,
         "stops_after_steps": walk.stops_after_steps, "stop_s": walk.stop_s, "linger_s": walk.linger_s,
         "full_walk": walk.full_m, "stop_walk": walk.stop_m, "stop_tail_m": walk.stop_tail_m,
         "first_share": walk.first_share, "first_share_back": walk.first_share_back,

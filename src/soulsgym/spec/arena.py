@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
-from soulsgym.errors import DataError
-from soulsgym.spec.reader import Table, suggestion
+from soulsgym.errors import DataError, suggestion
+from soulsgym.spec.reader import Table
 
 Pose = tuple[float, float, float]
 EDGES = ("wall", "cliff")
@@ -26,7 +26,10 @@ class Corner:
 
 @dataclass(frozen=True)
 class Arena:
-    """One arena."""
+    """One arena. Starts are x, y and heading; their heights are those of the running game.
+
+    One that is known from the running game alone has no ground and no corners.
+    """
 
     name: str
     low_m: Pose
@@ -35,6 +38,9 @@ class Arena:
     player_start: Pose
     boss_start: Pose
     player_starts: tuple[Pose, ...]
+    player_start_z_m: float
+    boss_start_z_m: float
+    player_starts_z_m: tuple[float, ...]
     ground_origin_m: tuple[float, float]
     ground: tuple[float, ...]
     corners: tuple[Corner, ...]
@@ -54,41 +60,44 @@ def _side(a: Corner, b: Corner, x_m: float, y_m: float) -> float:
     return (b.x_m - a.x_m) * (y_m - a.y_m) - (b.y_m - a.y_m) * (x_m - a.x_m)
 
 
-def parse_arena(file: Path, content: dict[str, object], name: str) -> Arena:
-    """The arena called `name` out of the content of an arenas file."""
+def parse_arena(file: Path, content: dict[str, object], name: str, *, simulated: bool = True) -> Arena:
+    """The arena called `name` out of the content of an arenas file; one to simulate needs its ground and its edge."""
     if name not in content:
         raise DataError(file, name, None, f"is no arena{suggestion(name, tuple(content))}")
     table = Table(file, name, content[name])
     low, high = table.numbers("low_m", count=3), table.numbers("high_m", count=3)
     centre = table.numbers("centre_m", count=2)
-    player_start = _pose(table, "player_start", table.numbers("player_start", count=3))
-    boss_start = _pose(table, "boss_start", table.numbers("boss_start", count=3))
-    starts = _poses(table)
-    ground, edge = table.table("ground"), table.table("edge")
-    origin = ground.numbers("origin_m", count=2)
-    coefficients = ground.numbers("coefficients", count=6)
-    corners = _corners(edge)
-    fall, drop = edge.number("fall_m_per_s2", low=0.1), edge.number("deadly_drop_m", low=0.1)
-    sources = {
-        f"{inner.path}.{key}": source for inner in (table, ground, edge) for key, source in inner.close().items()
-    }
+    player_start, boss_start = table.numbers("player_start", count=4), table.numbers("boss_start", count=4)
+    player_starts = table.lists("player_starts")
+    for row in player_starts:
+        if len(row) != 4:
+            raise table.error("player_starts", list(row), "must be x, y, z and a heading")
+    sources: dict[str, str] = {}
+    origin: tuple[float, float] = (0.0, 0.0)
+    coefficients: tuple[float, ...] = (0.0,) * 6
+    corners: tuple[Corner, ...] = ()
+    fall, drop = 0.0, 0.0
+    if simulated or table.has("ground") or table.has("edge"):
+        ground, edge = table.table("ground"), table.table("edge")
+        x, y = ground.numbers("origin_m", count=2)
+        origin, coefficients = (x, y), ground.numbers("coefficients", count=6)
+        corners = _corners(edge)
+        fall, drop = edge.number("fall_m_per_s2", low=0.1), edge.number("deadly_drop_m", low=0.1)
+        for inner in (ground, edge):
+            sources |= {f"{inner.path}.{key}": source for key, source in inner.close().items()}
+    sources |= {f"{name}.{key}": source for key, source in table.close().items()}
     arena = Arena(
-        name, _pose(table, "low_m", low), _pose(table, "high_m", high), (centre[0], centre[1]),
-        player_start, boss_start, starts, (origin[0], origin[1]), coefficients, corners, fall, drop, sources,
+        name, (low[0], low[1], low[2]), (high[0], high[1], high[2]), (centre[0], centre[1]),
+        _flat(player_start), _flat(boss_start), tuple(_flat(row) for row in player_starts),
+        player_start[2], boss_start[2], tuple(row[2] for row in player_starts),
+        origin, coefficients, corners, fall, drop, sources,
     )  # fmt: skip
-    _check(table, arena)
+    _check(table, arena, {"player_start": [player_start], "boss_start": [boss_start], "player_starts": player_starts})
     return arena
 
 
-def _pose(table: Table, key: str, values: tuple[float, ...]) -> Pose:
-    if len(values) != 3:
-        raise table.error(key, list(values), "must be three numbers")
-    return values[0], values[1], values[2]
-
-
-def _poses(table: Table) -> tuple[Pose, ...]:
-    raw = table.lists("player_starts")
-    return tuple(_pose(table, "player_starts", row) for row in raw)
+def _flat(pose: tuple[float, ...]) -> Pose:
+    return pose[0], pose[1], pose[3]
 
 
 def _corners(edge: Table) -> tuple[Corner, ...]:
@@ -110,19 +119,18 @@ def _corners(edge: Table) -> tuple[Corner, ...]:
     return tuple(corners)
 
 
-def _check(table: Table, arena: Arena) -> None:
-    for key, poses in (
-        ("player_start", (arena.player_start,)),
-        ("boss_start", (arena.boss_start,)),
-        ("player_starts", arena.player_starts),
-    ):
-        for pose in poses:
-            if not arena.contains(pose[0], pose[1]):
-                raise table.error(key, list(pose), "lies outside the arena's corners")
-            if abs(pose[2]) > math.pi:
-                raise table.error(key, list(pose), "must have a heading from -pi to pi")
-    if arena.low_m[2] >= arena.high_m[2]:
-        raise table.error("low_m", list(arena.low_m), f"must lie below high_m = {list(arena.high_m)}")
+def _check(table: Table, arena: Arena, starts: Mapping[str, list[tuple[float, ...]]]) -> None:
+    low_m, high_m = arena.low_m, arena.high_m
+    if low_m[2] >= high_m[2]:
+        raise table.error("low_m", list(low_m), f"must lie below high_m = {list(high_m)}")
     for corner in arena.corners:
-        if not (arena.low_m[0] < corner.x_m < arena.high_m[0] and arena.low_m[1] < corner.y_m < arena.high_m[1]):
+        if not (low_m[0] < corner.x_m < high_m[0] and low_m[1] < corner.y_m < high_m[1]):
             raise table.error("edge.corners", [corner.x_m, corner.y_m], "lies outside low_m and high_m")
+    for key, poses in starts.items():
+        for pose in poses:
+            if arena.corners and not arena.contains(pose[0], pose[1]):
+                raise table.error(key, list(pose), "lies outside the arena's corners")
+            if not all(low < at < high for low, at, high in zip(low_m, pose[:3], high_m, strict=True)):
+                raise table.error(key, list(pose), f"must lie between {list(low_m)} and {list(high_m)}")
+            if abs(pose[3]) > math.pi:
+                raise table.error(key, list(pose), "must have a heading from -pi to pi")

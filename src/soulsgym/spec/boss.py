@@ -8,8 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from soulsgym.errors import suggestion
 from soulsgym.spec.damage import Defence, Power, parse_defence, parse_power
-from soulsgym.spec.reader import Table, suggestion
+from soulsgym.spec.game import GameTable, parse_game
+from soulsgym.spec.reader import Table
 
 MOVE_KINDS = (
     "attack",
@@ -24,6 +26,8 @@ MOVE_KINDS = (
     "parried",
     "executed",
 )
+SIMULATED_TABLES = frozenset({"opened", "defence", "randomize", "draw", "move", "phase"})
+"""Tables of a boss's file that only the simulator reads."""
 HIT_SHAPES = ("sector", "thrust", "disc")
 TURN = "turn"
 """The act that turns on the spot; every other act is the move it begins with."""
@@ -268,29 +272,31 @@ class DrawBounds:
     recovery: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Boss:
-    """Everything a boss file says."""
+    """Everything a boss file says; one whose moves nobody has described has only a name and health."""
 
     name: str
     animations: str
     arena: str
     hp: float
-    poise: float
-    poise_recovery_s: float
-    radius_m: float
-    turn_deg_per_s: float
-    turn_animation_beyond_deg: float
-    turn_around_beyond_deg: float
-    contact_drag: float
-    damage_taken_factor: float
-    riposte_within_m: float
-    riposte_facing_deg: float
-    defence: Defence
-    randomize: Randomize
-    moves: tuple[BossMove, ...]
-    phases: tuple[Phase, ...]
+    poise: float = 0.0
+    poise_recovery_s: float = 0.0
+    radius_m: float = 0.0
+    least_distance_m: float = 0.0
+    turn_deg_per_s: float = 0.0
+    turn_animation_beyond_deg: float = 0.0
+    turn_around_beyond_deg: float = 0.0
+    contact_drag: float = 0.0
+    damage_taken_factor: float = 1.0
+    riposte_within_m: float = 0.0
+    riposte_facing_deg: float = 0.0
+    defence: Defence = field(default_factory=lambda: Defence(1.0, {}))
+    randomize: Randomize = field(default_factory=lambda: Randomize(*[0.0] * 10))
+    moves: tuple[BossMove, ...] = ()
+    phases: tuple[Phase, ...] = ()
     draw: DrawBounds | None = None
+    game: GameTable | None = None
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def move_index(self, name: str) -> int:
@@ -298,17 +304,37 @@ class Boss:
         return [move.name for move in self.moves].index(name)
 
 
+def has_moves(content: Mapping[str, object]) -> bool:
+    """Does a boss's file describe more of him than how he is fought in the running game?"""
+    return "game" not in content or not SIMULATED_TABLES.isdisjoint(content)
+
+
 def parse_boss(file: Path, content: dict[str, object], animations: tuple[str, ...], reactions: tuple[str, ...]) -> Boss:
     """Check the content of a boss file; `animations` are the boss's known labels, `reactions` the player's."""
     sources: dict[str, str] = {}
     table = Table(file, "", content)
-    name, group, arena = table.text("name"), table.text("animations"), table.text("arena")
-    body, opened, defended = table.table("body"), table.table("opened"), table.table("defence")
-    values = {
-        "hp": body.number("hp", low=1.0),
+    names: dict[str, Any] = {key: table.text(key) for key in ("name", "title", "character", "animations", "arena")}
+    body = table.table("body")
+    values: dict[str, Any] = {"hp": body.number("hp", low=1.0)}
+    if has_moves(content):
+        values |= _simulated(table, body, animations, reactions, sources)
+    _note(sources, body)
+    game = parse_game(table.table("game"), len(values.get("phases", ())), sources) if table.has("game") else None
+    table.close(inherited_source=True)
+    del names["title"], names["character"]
+    return Boss(**names, **values, game=game, sources=sources)
+
+
+def _simulated(
+    table: Table, body: Table, animations: tuple[str, ...], reactions: tuple[str, ...], sources: dict[str, str]
+) -> dict[str, Any]:
+    """What the simulator needs of a boss, beside his health."""
+    opened, defended = table.table("opened"), table.table("defence")
+    values: dict[str, Any] = {
         "poise": body.number("poise", low=1.0),
         "poise_recovery_s": body.number("poise_recovery_s", low=0.1),
         "radius_m": body.number("radius_m", low=0.0, high=LARGEST_BODY_M),
+        "least_distance_m": body.number("least_distance_m", low=0.0, high=LARGEST_BODY_M),
         "turn_deg_per_s": body.number("turn_deg_per_s", low=0.0, high=FASTEST_TURN_DEG_PER_S),
         "turn_animation_beyond_deg": body.number("turn_animation_beyond_deg", low=0.0, high=180.0),
         "turn_around_beyond_deg": body.number("turn_around_beyond_deg", low=0.0, high=180.0),
@@ -316,19 +342,14 @@ def parse_boss(file: Path, content: dict[str, object], animations: tuple[str, ..
         "damage_taken_factor": opened.number("damage_taken_factor", low=1.0),
         "riposte_within_m": opened.number("riposte_within_m", low=0.0),
         "riposte_facing_deg": opened.number("riposte_facing_deg", low=0.0, high=180.0),
+        "defence": parse_defence(defended),
     }
-    defence = parse_defence(defended)
-    _note(sources, body, opened, defended)
-    randomize = _randomize(table.table("randomize"), sources)
-    draw = _draw_bounds(table.table("draw"), sources) if table.has("draw") else None
+    _note(sources, opened, defended)
+    values["randomize"] = _randomize(table.table("randomize"), sources)
+    values["draw"] = _draw_bounds(table.table("draw"), sources) if table.has("draw") else None
     moves = tuple(_move(key, inner, animations, reactions, sources) for key, inner in table.tables("move"))
     _check_moves(table, moves)
-    phases = _phases(table, moves, sources)
-    table.close(inherited_source=True)
-    return Boss(
-        name, group, arena, **values,
-        defence=defence, randomize=randomize, moves=moves, phases=phases, draw=draw, sources=sources,
-    )  # fmt: skip
+    return values | {"moves": moves, "phases": _phases(table, moves, sources)}
 
 
 def _note(sources: dict[str, str], *tables: Table) -> None:

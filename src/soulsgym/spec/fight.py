@@ -6,38 +6,51 @@ import glob
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from soulsgym.errors import DataError, MisuseError
+from soulsgym.errors import DataError, MisuseError, suggestion
 from soulsgym.spec.arena import Arena, parse_arena
-from soulsgym.spec.boss import Boss, parse_boss
+from soulsgym.spec.boss import Boss, has_moves, parse_boss
 from soulsgym.spec.damage import Defence, Power
+from soulsgym.spec.game import GameSetup, game_setup
 from soulsgym.spec.overlay import overlay, parse_adjust
 from soulsgym.spec.player import Player, PlayerAnimation, parse_animations, parse_player
-from soulsgym.spec.reader import Table, parse_toml, read_text, suggestion
+from soulsgym.spec.reader import Table, parse_toml, read_text
+from soulsgym.spec.title import Title, parse_title
 
-DATA = Path(__file__).parent.parent / "data" / "darksouls3"
+DATA = Path(__file__).parent.parent / "data"
+"""A folder for each title."""
 STANDARD = "standard"
 """The name of a boss's own file among its variants."""
 DRAWN = "drawn:"
 """How the name of a number of drawn variants begins."""
-SHARED_FILES = ("player.toml", "arenas.toml", "animations.toml")
 
 
 @dataclass(frozen=True)
 class FightSpec:
-    """A boss, the player and the place they fight in, and what they were read from."""
+    """A boss, the character who fights him and the place they fight in, and what they were read from."""
 
     boss: Boss
     player: Player
     arena: Arena
     player_animations: tuple[PlayerAnimation, ...]
     boss_animations: tuple[str, ...]
+    title: Title
     boss_name: str = field(default="", compare=False)  # as it was asked for: a name or a path
     variant: str = field(default=STANDARD, compare=False)  # a name, a path, or what a drawn file was drawn from
     files: tuple[Path, ...] = field(default=(), compare=False)
+
+    @cached_property
+    def game(self) -> GameSetup:
+        """How the fight is set up in the running game."""
+        if self.boss.game is None or self.title.lock_on is None:
+            raise MisuseError(
+                f"boss {self.boss_name!r} is not known for the running game; "
+                f"give its file {self.files[0]} a [game] table"
+            )
+        return game_setup(self, self.boss.game, self.title.lock_on)
 
 
 @dataclass(frozen=True)
@@ -54,9 +67,10 @@ class FightFiles:
 
     boss_name: str
     boss: TextFile
-    player: TextFile
+    characters: tuple[TextFile, ...]  # the boss's own, and the one it is like if there is one
     arenas: TextFile
     animations: TextFile
+    title: TextFile
 
     @property
     def content(self) -> dict[str, Any]:
@@ -66,7 +80,8 @@ class FightFiles:
     @property
     def paths(self) -> tuple[Path, ...]:
         """Where they lie, the boss's own first."""
-        return self.boss.path, self.player.path, self.arenas.path, self.animations.path
+        shared = (*self.characters, self.arenas, self.animations, self.title)
+        return self.boss.path, *(file.path for file in shared)
 
 
 def is_path(name: str) -> bool:
@@ -76,21 +91,67 @@ def is_path(name: str) -> bool:
 
 def variants(boss: str, data: Path = DATA) -> tuple[str, ...]:
     """The variants that lie beside a boss's file, the standard one first."""
-    return _variants_beside(_boss_path(boss, data))
+    return _variants_beside(boss_file(boss, data))
 
 
-def load_fight(boss: str, variant: str = STANDARD, data: Path = DATA) -> FightSpec:
-    """Read and check the files of a fight; `boss` and `variant` are names or paths."""
-    return load_variant(read_files(boss, data), variant)
+def load_fight(boss: str, variant: str = STANDARD, *, data: Path = DATA, moves: bool = True) -> FightSpec:
+    """Read and check the files of a fight; `boss` and `variant` are names or paths.
+
+    A boss whose moves nobody has described can be fought in the running game alone; it is refused unless `moves` is
+    false.
+    """
+    return load_variant(read_files(boss, data, moves=moves), variant)
 
 
-def read_files(boss: str, data: Path = DATA) -> FightFiles:
-    """The files of a boss; beside one given by its path may lie others to use in place of ours."""
-    path = _boss_path(boss, data)
-    shared = [data / name for name in SHARED_FILES]
-    if is_path(boss):
-        shared = [beside if (beside := path.parent / file.name).is_file() else file for file in shared]
-    return FightFiles(boss, *(TextFile(file, read_text(file)) for file in (path, *shared)))
+def read_files(boss: str, data: Path = DATA, *, moves: bool = True) -> FightFiles:
+    """The files of a boss, in the folder of its title; what lies beside one given by its path is used instead."""
+    path = boss_file(boss, data)
+    own = TextFile(path, read_text(path))
+    if moves and not has_moves(_content(own)):
+        raise MisuseError(
+            f"boss {boss!r} has no moves yet, so it can be fought in the running game alone; describe them in {path}"
+        )
+    head = Table(path, "", _content(own))
+    folder = _title_folder(path, head, data)
+
+    def shared(name: str) -> TextFile:
+        beside = path.parent / Path(name).name
+        file = beside if is_path(boss) and beside != path and beside.is_file() else folder / name
+        return TextFile(file, read_text(file))
+
+    def character(table: Table, key: str) -> TextFile:
+        name = table.text(key)
+        known = [file.stem for place in (folder / "characters", path.parent) for file in place.glob("*.toml")]
+        if name not in known:
+            ours = (file.stem for file in (folder / "characters").glob("*.toml"))
+            raise table.error(key, name, f"is no character{suggestion(name, ours)}")
+        return shared(f"characters/{name}.toml")
+
+    characters = [character(head, "character")]
+    if "like" in _content(characters[0]):
+        own_character = Table(characters[0].path, "", _content(characters[0]))
+        characters.append(character(own_character, "like"))
+        if "like" in _content(characters[1]):
+            raise own_character.error("like", characters[1].path.stem, "is like another itself; name that one")
+    title = folder / "title.toml"
+    return FightFiles(
+        boss, own, tuple(characters), shared("arenas.toml"), shared("animations.toml"),
+        TextFile(title, read_text(title)),
+    )  # fmt: skip
+
+
+def _title_folder(boss: Path, head: Table, data: Path) -> Path:
+    """The folder of the title that a boss says he is of: the one he lies in, or one of `data`."""
+    around = boss.parent.resolve().parent
+    if boss.parent.resolve().name == "bosses" and (around / "title.toml").is_file():
+        head.text("title", among=(around.name,))
+        return around
+    return data / head.text("title", among=known_titles(data))
+
+
+def known_titles(data: Path = DATA) -> tuple[str, ...]:
+    """The games that there are data for."""
+    return tuple(sorted(file.parent.name for file in data.glob("*/title.toml")))
 
 
 def load_variant(files: FightFiles, variant: str) -> FightSpec:
@@ -138,12 +199,17 @@ def _overlaid(files: FightFiles, file: TextFile, variant: str) -> FightSpec:
 def _made(files: FightFiles, file: Path, content: dict[str, Any], variant: str) -> FightSpec:
     group = Table(file, "", content).text("animations")
     labels, boss_labels = _labels(files.animations, group)
-    player = _player(files.player, tuple(label.name for label in labels))
+    title, player = _title(files.title), _character(files.characters, tuple(label.name for label in labels))
     reactions = tuple(move.name for move in player.moves if move.kind in ("reaction", "grabbed"))
     boss = parse_boss(file, content, boss_labels, reactions)
-    check_attack_types(boss, file, player, files.player.path)
-    arena = _arena(files.arenas, boss.arena)
-    return FightSpec(boss, player, arena, labels, boss_labels, files.boss_name, variant, files.paths)
+    if boss.moves:
+        check_attack_types(boss, file, player, files.characters[0].path)
+    if boss.game is not None or player.attributes:
+        check_attributes(player, files.characters[0].path, title)
+    if boss.game is not None and title.lock_on is None:
+        raise DataError(files.title.path, "lock_on", None, "is missing; a fight in the running game needs it")
+    arena = _arena(files.arenas, boss.arena, bool(boss.moves))
+    return FightSpec(boss, player, arena, labels, boss_labels, title, files.boss_name, variant, files.paths)
 
 
 # What was made of a text is kept, for many variants are laid over the same files; a file that was changed on disk is
@@ -161,22 +227,34 @@ def _labels(file: TextFile, group: str) -> tuple[tuple[PlayerAnimation, ...], tu
 
 
 @lru_cache(maxsize=16)
-def _player(file: TextFile, labels: tuple[str, ...]) -> Player:
-    return parse_player(file.path, _content(file), labels)
+def _title(file: TextFile) -> Title:
+    return parse_title(file.path, _content(file))
 
 
 @lru_cache(maxsize=16)
-def _arena(file: TextFile, name: str) -> Arena:
-    return parse_arena(file.path, _content(file), name)
+def _character(files: tuple[TextFile, ...], labels: tuple[str, ...]) -> Player:
+    """The character of a file, or of one that says only how it differs from the one in the second file."""
+    own, *base = files
+    content = _content(own)
+    if base:
+        _character(tuple(base), labels)  # what is wrong after that is wrong in the first file
+        content = overlay(_content(base[0]), {key: value for key, value in content.items() if key != "like"})
+    return parse_player(own.path, content, labels)
 
 
-def _boss_path(boss: str, data: Path) -> Path:
+@lru_cache(maxsize=16)
+def _arena(file: TextFile, name: str, simulated: bool) -> Arena:
+    return parse_arena(file.path, _content(file), name, simulated=simulated)
+
+
+def boss_file(boss: str, data: Path = DATA) -> Path:
+    """The file of a boss by its name or its path."""
     if is_path(boss):
         return expanded(boss)
-    known = tuple(sorted(file.stem for file in (data / "bosses").glob("*.toml") if "." not in file.stem))
+    known = {file.stem: file for file in sorted(data.glob("*/bosses/*.toml")) if "." not in file.stem}
     if boss not in known:
         raise MisuseError(f"boss {boss!r} is not known{suggestion(boss, known)}")
-    return data / "bosses" / f"{boss}.toml"
+    return known[boss]
 
 
 def _variants_beside(boss: Path) -> tuple[str, ...]:
@@ -198,6 +276,21 @@ def check_attack_types(boss: Boss, boss_file: Path, player: Player, player_file:
     blows |= {throw.power for move in boss.moves for throw in move.throws}
     _check_types(player_file, player.defence, blows)
     _check_types(boss_file, boss.defence, {strike.power for move in player.moves for strike in move.strikes})
+
+
+def check_attributes(player: Player, file: Path, title: Title) -> None:
+    """Refuse a character whose attributes are not those of the title, or not what the game allows."""
+    known = {attribute.key: attribute for attribute in title.attributes}
+    for key, value in player.attributes.items():
+        if key not in known:
+            raise DataError(file, f"attributes.{key}", value, f"is not a known key{suggestion(key, known)}")
+    for key, attribute in known.items():
+        if key not in player.attributes:
+            raise DataError(file, f"attributes.{key}", None, "is missing; give a number")
+        if not attribute.low <= player.attributes[key] <= attribute.high:
+            raise DataError(
+                file, f"attributes.{key}", player.attributes[key], f"must be from {attribute.low} to {attribute.high}"
+            )
 
 
 def _check_types(file: Path, defence: Defence, powers: set[Power]) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from soulsgym.errors import suggestion
 from soulsgym.spec.boss import LARGEST_BODY_M, LONGEST_S, Motion, parse_motion
 from soulsgym.spec.damage import ATTACK_TYPES, Defence, Power, parse_defence
-from soulsgym.spec.reader import Table, suggestion
+from soulsgym.spec.reader import Table
 
 PLAYER_KINDS = ("attack", "parry", "riposte", "roll", "reaction", "grabbed")
 NO_SPAN = (-1.0, -1.0)
@@ -27,6 +28,7 @@ MOTION_LISTS = ("forward_m", "right_m", "backward_m")
 FASTEST_TURN_RAD_PER_S = 60.0
 """One radian a tick, about as far as the simulator's turning is exact."""
 
+LARGEST_ATTRIBUTE = 999
 MAX_PAYMENTS = 2
 """Times within a move at which stamina may be due."""
 
@@ -155,8 +157,8 @@ class Player:
     sp_per_s: float
     sp_delay_ticks: float
     input_delay_ticks: float
-    least_distance_m: float
     radius_m: float
+    attributes: Mapping[str, int]
     attack: float
     defence: Defence
     walk: Walk
@@ -230,9 +232,9 @@ def parse_player(file: Path, content: dict[str, object], animations: tuple[str, 
         "sp_per_s": body.number("sp_per_s", low=0.0),
         "sp_delay_ticks": body.number("sp_delay_ticks", low=0.0),
         "input_delay_ticks": body.number("input_delay_ticks", low=0.0, high=5.0),
-        "least_distance_m": body.number("least_distance_m", low=0.0, high=LARGEST_BODY_M),
         "radius_m": body.number("radius_m", low=0.0, high=LARGEST_BODY_M),
     }
+    attributes = _attributes(table.table("attributes"), sources) if table.has("attributes") else {}
     weapon, defended = table.table("weapon"), table.table("defence")
     attack, defence = weapon.number("attack", low=1.0), parse_defence(defended)
     walk, camera = _walk(table.table("walk"), sources), _camera(table.table("camera"), sources)
@@ -250,7 +252,8 @@ def parse_player(file: Path, content: dict[str, object], animations: tuple[str, 
     table.close(inherited_source=True)
     _check_names(table, moves, roll)
     return Player(
-        name, **values, attack=attack, defence=defence, walk=walk, camera=camera, roll=roll, moves=moves,
+        name, **values, attributes=attributes, attack=attack, defence=defence,
+        walk=walk, camera=camera, roll=roll, moves=moves,
         flinch_animations=flinch_labels, flinch_s=flinch_s, flinch_after_animation=after_label, flinch_after_s=after_s,
         fall_animations=fall_labels, fall_loop_from_s=loop_s, sources=sources,
     )  # fmt: skip
@@ -258,6 +261,12 @@ def parse_player(file: Path, content: dict[str, object], animations: tuple[str, 
 
 def _closed(table: Table, sources: dict[str, str]) -> None:
     sources |= {f"{table.path}.{key}": source for key, source in table.close().items()}
+
+
+def _attributes(table: Table, sources: dict[str, str]) -> dict[str, int]:
+    attributes = {name: table.whole(name, low=1, high=LARGEST_ATTRIBUTE) for name in table.names()}
+    _closed(table, sources)
+    return attributes
 
 
 def _walk(table: Table, sources: dict[str, str]) -> Walk:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from soulsgym.spec.arena import parse_arena
-from soulsgym.spec.fight import DATA, STANDARD, load_fight, variants
+from soulsgym.spec.fight import DATA, STANDARD, boss_file, load_fight, variants
+from soulsgym.spec.overlay import overlay
 from soulsgym.spec.player import parse_animations, parse_player
 from soulsgym.spec.reader import SOURCES, read_toml
 
@@ -26,43 +27,39 @@ class Provenance:
 
 
 def data_provenance(data: Path = DATA) -> tuple[Provenance, ...]:
-    """The provenance of every file of the simulator in a data folder."""
-    bosses = sorted(file.stem for file in (data / "bosses").glob("*.toml") if "." not in file.stem)
-    return (
-        _player(data),
-        _arenas(data / "arenas.toml"),
-        _animations(data / "animations.toml"),
-        *(found for boss in bosses for found in boss_provenance(boss, data)),
-    )
+    """The provenance of the characters, arenas, labels and bosses of every title in a data folder."""
+    found: list[Provenance] = []
+    for folder in sorted(file.parent for file in data.glob("*/bosses")):
+        found += [_character(file, folder) for file in sorted((folder / "characters").glob("*.toml"))]
+        found += [_arenas(folder / "arenas.toml"), _animations(folder / "animations.toml")]
+        bosses = sorted(file.stem for file in (folder / "bosses").glob("*.toml") if "." not in file.stem)
+        found += [one for boss in bosses for one in boss_provenance(boss, data)]
+    return tuple(found)
 
 
 def boss_provenance(boss: str, data: Path = DATA) -> tuple[Provenance, ...]:
     """The provenance of a boss's own file and of its variants, which count only what they change."""
-    names = (boss if variant == STANDARD else f"{boss}.{variant}" for variant in variants(boss, data))
-    return tuple(file_provenance(data / "bosses" / f"{name}.toml") for name in names)
+    own = boss_file(boss, data)
+    names = (own.stem if variant == STANDARD else f"{own.stem}.{variant}" for variant in variants(boss, data))
+    return tuple(file_provenance(own.with_name(f"{name}.toml"), data) for name in names)
 
 
-def file_provenance(file: Path) -> Provenance:
-    """The provenance of a boss's or a variant's file, wherever it is.
-
-    What else the fight needs comes from the data folder it is in, or else from the shipped one.
-    """
+def file_provenance(file: Path, data: Path = DATA) -> Provenance:
+    """The provenance of a boss's or a variant's file, wherever it is; a boss that is not beside a variant is ours."""
     content = read_toml(file)
-    folder = file.parent.parent
-    data = folder if file.parent.name == "bosses" and (folder / "player.toml").exists() else DATA
     boss, _, variant = file.stem.partition(".")
-    if not variant:
-        return _count(file, content, load_fight(str(file), data=data).boss.sources)
-    below = file.parent / f"{boss}.toml"
-    below = below if below.exists() else DATA / "bosses" / below.name
-    return _count(file, content, load_fight(str(below), str(file), data).boss.sources)
+    below = file.with_name(f"{boss}.toml")
+    if variant and not below.exists():
+        below = boss_file(boss, data)
+    spec = load_fight(str(below), str(file) if variant else STANDARD, data=data, moves=False)
+    return _count(file, content, spec.boss.sources)
 
 
-def _player(data: Path) -> Provenance:
-    labels, _ = parse_animations(*_labels(data / "animations.toml"))
-    file = data / "player.toml"
+def _character(file: Path, folder: Path) -> Provenance:
+    labels, _ = parse_animations(*_labels(folder / "animations.toml"))
     content = read_toml(file)
-    return _count(file, content, parse_player(file, content, tuple(label.name for label in labels)).sources)
+    whole = overlay(read_toml(file.with_name(f"{content.pop('like')}.toml")), content) if "like" in content else content
+    return _count(file, content, parse_player(file, whole, tuple(label.name for label in labels)).sources)
 
 
 def _animations(file: Path) -> Provenance:
@@ -83,7 +80,7 @@ def _arenas(file: Path) -> Provenance:
     content = read_toml(file)
     sources: dict[str, str] = {}
     for name in content:
-        sources |= parse_arena(file, content, name).sources
+        sources |= parse_arena(file, content, name, simulated=False).sources
     return _count(file, content, sources)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from soulsgym.errors import DataError
+from soulsgym.errors import DataError, suggestion
 
 SOURCES = ("measured", "derived", "public", "guess")
 """measured: a recording of the game; derived: worked out from those; public: published; guess: what players know."""
@@ -63,6 +62,10 @@ class Table:
         self._known.append(key)
         return key in self._content
 
+    def names(self) -> tuple[str, ...]:
+        """What is there, not yet taken."""
+        return tuple(self._content)
+
     def is_list(self, key: str) -> bool:
         """Is there a list under the key?"""
         return isinstance(self._content.get(key), list)
@@ -80,6 +83,13 @@ class Table:
         value = self._take(key, "a number")
         self._numbers.append(key)
         return self._checked(key, value, low, high)
+
+    def whole(self, key: str, *, low: int, high: int) -> int:
+        """A whole number within [low, high]."""
+        value = self.number(key, low=low, high=high)
+        if not value.is_integer():
+            raise self.error(key, value, "must be a whole number")
+        return int(value)
 
     def numbers(self, key: str, *, low: float = -LARGEST, high: float = LARGEST, count: int = 0) -> tuple[float, ...]:
         """A list of numbers within [low, high]; `count` fixes its length."""
@@ -222,11 +232,3 @@ class Table:
         if source is None:
             raise self.error(key, None, f"has no source; give one of {', '.join(SOURCES)}")
         return str(source)
-
-
-def suggestion(word: str, known: tuple[str, ...]) -> str:
-    """', did you mean ...?' if something similar is known, else the list of what is."""
-    close = difflib.get_close_matches(word, known, n=1)
-    if close:
-        return f", did you mean {close[0]!r}?"
-    return f"; known are {', '.join(sorted(set(known)))}" if known else "; none is known"

@@ -14,9 +14,9 @@ from fake_window import FakeKeys, FakeWindow
 from soulsgym.errors import GameGone, GameHung, ReadFailed, SpeedControlError
 from soulsgym.game.attach import Game
 from soulsgym.game.keyboard import Keyboard, load_bindings
-from soulsgym.game.plan import load_plan
 from soulsgym.game.process import Found
 from soulsgym.game.titles.sight import Glance, Sight
+from soulsgym.spec import load_fight
 
 MS_PER_TICK = 1000 / 60
 WALK_M, CAMERA_RAD, BOSS_M = 0.06, 0.06, 0.03
@@ -81,7 +81,7 @@ class World:
     """The game itself."""
 
     def __init__(self, boss: str = "iudex", *, screen: str = "field") -> None:
-        self.plan = load_plan(boss)
+        self.plan = load_fight(boss, moves=False).game
         self.habits = Habits()
         self.keys = FakeKeys()
         self.window = FakeWindow()
@@ -272,7 +272,7 @@ class World:
             self.boss_animation, self.boss_ticks = name, 0
 
     def _boss(self) -> None:
-        second = self.plan.second_phase
+        second = self.plan.changes[0]
         changing = self.boss_animation == second.animation and bool(second.animation)
         if changing and self.boss_ticks < 60:
             return

@@ -12,7 +12,7 @@ from soulsgym.envs.game import limits_of_plan
 from soulsgym.envs.spaces import observation_space
 from soulsgym.errors import FocusLost, MisuseError, StageFailed, StartError
 from soulsgym.game.engine import KIND, GameEngine
-from soulsgym.game.plan import load_plan
+from soulsgym.spec import load_fight
 from soulsgym.state import Outcome, observation_of
 
 FORWARD, RIGHT, ROLL, LIGHT = 0, 2, 8, 16
@@ -25,7 +25,7 @@ class Ring:
     def __init__(self, boss="iudex", n=1, **settings):
         self.source = FakeTime()
         games = [fake_game(boss, source=self.source) for _ in range(n)]
-        self.plan = load_plan(boss)
+        self.plan = load_fight(boss, moves=False).game
         self.engine = GameEngine(self.plan, games, **{"game_speed": math.inf, "source": self.source, **settings})
         self.n = n
 
@@ -95,12 +95,12 @@ def in_space(ring):
 )
 def test_settings_that_cannot_be_are_refused(settings, message):
     with pytest.raises(MisuseError, match=message):
-        GameEngine(load_plan("iudex"), [fake_game()], **settings)
+        GameEngine(load_fight("iudex").game, [fake_game()], **settings)
 
 
 def test_an_engine_needs_a_game():
     with pytest.raises(MisuseError, match="no game is given"):
-        GameEngine(load_plan("iudex"), [])
+        GameEngine(load_fight("iudex").game, [])
 
 
 def test_wrong_shapes_are_refused(ring):

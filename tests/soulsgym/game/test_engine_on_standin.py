@@ -16,7 +16,7 @@ from soulsgym.errors import StageFailed
 from soulsgym.game import reset
 from soulsgym.game.attach import attach
 from soulsgym.game.engine import GameEngine
-from soulsgym.game.plan import load_plan
+from soulsgym.spec import load_fight
 from soulsgym.state import Outcome, observation_of
 
 pytestmark = [pytest.mark.wine, pytest.mark.usefixtures("no_lapse")]
@@ -32,7 +32,7 @@ class Bout:
 
     def __init__(self, standins, boss="iudex", **settings):
         self.standins = list(standins)
-        self.plan = load_plan(boss)
+        self.plan = load_fight(boss, moves=False).game
         games = [attach("darksouls3", standin.pid) for standin in self.standins]
         self.engine = GameEngine(self.plan, games, **{"game_speed": math.inf, **settings})
         self._random = np.random.default_rng(0)

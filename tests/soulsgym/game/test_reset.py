@@ -11,8 +11,8 @@ from soulsgym.engine import standard_starts
 from soulsgym.errors import GameHung, StageFailed
 from soulsgym.game import reset
 from soulsgym.game.engine import GameEngine
-from soulsgym.game.plan import load_plan
 from soulsgym.game.reset import STAGES, wanted_pose
+from soulsgym.spec import load_fight
 
 LONGEST_S = 600.0
 """No reset takes longer, whatever the game does."""
@@ -25,7 +25,9 @@ class Ring:
         self.source = FakeTime()
         self.games = [fake_game(boss, screen=screen, source=self.source)]
         self.engine = GameEngine(
-            load_plan(boss), self.games, **{"game_speed": math.inf, "source": self.source, **settings}
+            load_fight(boss, moves=False).game,
+            self.games,
+            **{"game_speed": math.inf, "source": self.source, **settings},
         )
 
     @property
@@ -179,7 +181,7 @@ def test_health_that_returns_without_a_death_is_no_respawn(ring):
 
 
 def test_a_start_in_a_wall_is_left_for_another_one():
-    plan, ring = load_plan("iudex"), Ring()
+    plan, ring = load_fight("iudex").game, Ring()
     order = np.random.default_rng(5).permutation(len(plan.player_starts))
     first, second = (plan.player_starts[i] for i in order[:2])
     ring.world.habits.bad_place = first
@@ -215,7 +217,7 @@ def test_a_given_pose_gets_the_height_of_the_ground_nearby(ring):
     ring.begin(player_pose=(146.0, 582.0, 1.0), boss_pose=(141.0, 592.0, 0.2))
     assert ring.world.pose == [146.0, 582.0, -69.248, 1.0]
     assert ring.world.boss_pose[:2] == [141.0, 592.0]
-    plan = load_plan("iudex")
+    plan = load_fight("iudex").game
     assert wanted_pose(plan, np.full(3, np.nan), plan.boss_start) == plan.boss_start
 
 
@@ -293,7 +295,7 @@ def test_the_second_phase_of_a_boss_without_a_sign_is_waited_out_at_the_speed_of
 def test_a_second_phase_that_does_not_come_is_named():
     ring = Ring(phase=2)
     ring.world.habits.no_second_phase = True
-    with pytest.raises(StageFailed, match="phase: the boss does not begin his second phase with 100 health"):
+    with pytest.raises(StageFailed, match="phase: the boss does not begin phase 2 with 100 health"):
         ring.begin()
 
 

@@ -11,9 +11,9 @@ from soulsgym.envs.game import limits_of_plan
 from soulsgym.envs.spaces import observation_space
 from soulsgym.errors import ReadFailed
 from soulsgym.game.engine import STATUS
-from soulsgym.game.plan import load_plan
 from soulsgym.game.titles.sight import Glance, Sight
 from soulsgym.game.tracking import Tracker
+from soulsgym.spec import load_fight
 from soulsgym.state import FIGHT, Outcome, observation_of
 
 TICK_S = 0.097 / 6
@@ -30,7 +30,7 @@ class Scene:
     """A tracker with its record."""
 
     def __init__(self, boss="iudex", *, training=True):
-        self.plan = load_plan(boss)
+        self.plan = load_fight(boss, moves=False).game
         self.fights, self.statuses = np.zeros(1, FIGHT), np.zeros(1, STATUS)
         self.tracker = Tracker(self.plan, self.fights[0], self.statuses[0], training=training)
         self.sight = STANDING
@@ -215,6 +215,16 @@ def test_a_real_fight_with_a_boss_whose_phase_no_name_tells():
     scene = Scene("vordt", training=False).begin()
     assert scene.end(boss_hp=900)["phase"] == 1
     assert scene.end(boss_hp=499)["phase"] == 2
+
+
+def test_a_real_fight_of_three_phases():
+    scene = Scene("vordt", training=False)
+    [first] = scene.plan.changes
+    changes = (first, dataclasses.replace(first, boss_hp=200))
+    plan = dataclasses.replace(scene.plan, changes=changes, phases=3)
+    scene.tracker = Tracker(plan, scene.fights[0], scene.statuses[0], training=False)
+    scene.begin()
+    assert [scene.end(boss_hp=hp)["phase"] for hp in (900, 499, 300, 200, 100)] == [1, 2, 2, 3, 3]
 
 
 def test_training_stays_in_its_phase(scene):

@@ -20,10 +20,10 @@ PARSE = tomllib.loads
 
 
 class DataFolder:
-    """Data files in a folder of their own; keys are dotted paths, numbers in them count rows of a list."""
+    """Data files of one title in a folder of their own; keys are dotted paths, numbers in them count rows of a list."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, root: Path) -> None:
+        self.root, self.path = root, root / "darksouls3"
 
     def content(self, file: str) -> dict[str, Any]:
         return parsed((self.path / file).read_text(encoding="utf-8"))
@@ -53,7 +53,7 @@ class DataFolder:
         (self.path / file).write_text(text, encoding="utf-8")
 
     def load(self, variant: str = STANDARD) -> FightSpec:
-        return load_fight("iudex", variant, data=self.path)
+        return load_fight("iudex", variant, data=self.root)
 
     def refusal(self, variant: str = STANDARD) -> DataError:
         """The error that loading ends in; its text must name the file, the key and the value."""

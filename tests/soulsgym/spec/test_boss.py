@@ -63,7 +63,7 @@ def test_missing_key(data, key, given):
     [
         # Keys
         ("bodi", {}, "is not a known key, did you mean 'body'?"),
-        ("body.stamina", 3.0, "is not a known key; known are contact_drag, hp, poise, "),
+        ("body.stamina", 3.0, "is not a known key; known are contact_drag, hp, least_distance_m, poise, "),
         (f"{SWING}.lable_end_s", 1.0, "is not a known key, did you mean 'label_end_s'?"),
         (f"{SWEEP}.reech_m", 4.0, "is not a known key, did you mean 'reach_m'?"),
         (f"{SWING}.motion.backward_m", [0.1], "is not a known key, did you mean 'forward_m'?"),

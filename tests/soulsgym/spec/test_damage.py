@@ -17,11 +17,13 @@ from soulsgym.spec.arena import parse_arena
 from soulsgym.spec.boss import parse_boss
 from soulsgym.spec.fight import DATA, FightSpec, check_attack_types
 from soulsgym.spec.player import parse_animations, parse_player
+from soulsgym.spec.title import Title
 
 GONE = object()
 DAMAGES = (GONE, "word", -1.0, 0, 1e300, 10**400, float("nan"), True, [], [0.5, 0.5], [[1.0]], {}, {"a": 1.0})
 GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "add-a-boss.md"
-FILES = ("animations.toml", "player.toml", "arenas.toml", "boss")
+TITLE, KNIGHT = "darksouls3", "characters/knight.toml"
+FILES = ("animations.toml", KNIGHT, "arenas.toml", "boss")
 STEPS = 4
 
 
@@ -29,20 +31,20 @@ STEPS = 4
 def contents():
     """The files of the guide's small boss, parsed, by name."""
     blocks = dict(re.findall(r"^```toml\n# (\S+)\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL))
-    texts = {name: (DATA / name).read_text("utf-8") + blocks.get(name, "") for name in FILES[:3]}
-    return {name: tomllib.loads(text) for name, text in (texts | {"boss": blocks["bosses/sentinel.toml"]}).items()}
+    texts = {name: (DATA / TITLE / name).read_text("utf-8") + blocks.get(name, "") for name in FILES[:3]}
+    return {name: tomllib.loads(text) for name, text in (texts | {"boss": blocks["sentinel.toml"]}).items()}
 
 
 def assemble(contents):
     """What load_fight does with the content of its files."""
     files = {name: Path(name) for name in FILES}
     labels, boss_labels = parse_animations(files["animations.toml"], contents["animations.toml"], "sentinel")
-    player = parse_player(files["player.toml"], contents["player.toml"], tuple(label.name for label in labels))
+    player = parse_player(files[KNIGHT], contents[KNIGHT], tuple(label.name for label in labels))
     reactions = tuple(move.name for move in player.moves if move.kind in ("reaction", "grabbed"))
     boss = parse_boss(files["boss"], contents["boss"], boss_labels, reactions)
-    check_attack_types(boss, files["boss"], player, files["player.toml"])
+    check_attack_types(boss, files["boss"], player, files[KNIGHT])
     arena = parse_arena(files["arenas.toml"], contents["arenas.toml"], boss.arena)
-    return FightSpec(boss, player, arena, labels, boss_labels)
+    return FightSpec(boss, player, arena, labels, boss_labels, Title(TITLE, ()))
 
 
 def places(content, path=""):
@@ -95,9 +97,7 @@ def check(contents, holder, key, path, damage):
     play(spec)
 
 
-@pytest.mark.parametrize(
-    ("name", "times"), [("animations.toml", 2), ("player.toml", 2), ("arenas.toml", 4), ("boss", 5)]
-)
+@pytest.mark.parametrize(("name", "times"), [("animations.toml", 2), (KNIGHT, 2), ("arenas.toml", 4), ("boss", 5)])
 def test_every_value_damaged(contents, name, times):
     """Every value in so many ways; the ways take turns."""
     damages = cycle(DAMAGES)
@@ -112,7 +112,7 @@ def test_shipped_boss_damaged(data, contents):
     animations = contents["animations.toml"]
     labels = tuple(animations["boss"]["iudex"]["animations"])
     names = tuple(row["name"] for row in animations["player"]["animations"])
-    player = parse_player(Path("player.toml"), contents["player.toml"], names)
+    player = parse_player(Path(KNIGHT), contents[KNIGHT], names)
     reactions = tuple(move.name for move in player.moves if move.kind in ("reaction", "grabbed"))
     refused = 0
     for (holder, key, path), damage in zip(list(places(boss))[::2], cycle(DAMAGES), strict=False):
@@ -129,7 +129,7 @@ def test_shipped_boss_damaged(data, contents):
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
-@pytest.mark.parametrize("file", ["player.toml", "arenas.toml", "animations.toml", "bosses/iudex.toml"])
+@pytest.mark.parametrize("file", [KNIGHT, "arenas.toml", "animations.toml", "bosses/iudex.toml"])
 def test_file_cut_off(data, tmp_path, file, share):
     whole = (data.path / file).read_bytes()
     (data.path / file).write_bytes(whole[: int(share * len(whole))])

@@ -4,7 +4,7 @@ import pytest
 
 from soulsgym.spec.damage import Defence, Power, damage_of, share_through
 
-BOSS, PLAYER = "bosses/iudex.toml", "player.toml"
+BOSS, PLAYER = "bosses/iudex.toml", "characters/knight.toml"
 SWEEP, STRIKE, STAB = "move.swing.hit.sweep", "move.light_1.strike.blade", "move.throw.throw.stab"
 KNIGHT = Defence(89.5, {"standard": 0.721, "strike": 0.762, "thrust": 0.734})
 IUDEX = Defence(100.0, {"standard": 0.85, "strike": 0.88, "slash": 0.82, "thrust": 0.84})

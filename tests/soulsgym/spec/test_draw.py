@@ -18,6 +18,7 @@ from soulsgym.spec.fight import DATA
 from soulsgym.spec.overlay import overlay
 
 IUDEX = "bosses/iudex.toml"
+IN_DATA = f"darksouls3/{IUDEX}"
 MEASURED = ("measured", "public")
 DRAWS = 300
 
@@ -26,7 +27,7 @@ def content_of(file):
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-CONTENT = content_of(DATA / IUDEX)
+CONTENT = content_of(DATA / IN_DATA)
 
 
 def numbers(table, path=""):
@@ -176,7 +177,7 @@ HIGHEST = {
 @pytest.mark.parametrize("numbers_at_the_end", [{}, LOWEST, HIGHEST], ids=["plain", "lowest", "highest"])
 def test_extremes_load(rich, tmp_path, monkeypatch, numbers_at_the_end, strength):
     """All numbers drawn at one end of their range, with the widest bounds and everything a guess."""
-    content = content_of(rich / IUDEX)
+    content = content_of(rich / IN_DATA)
     widest = {"hit_shift_s": 1.0, "weight": 10.0}
     content["draw"] = {key: widest.get(key, 0.45) for key in content["draw"]} | {"source": "guess"}
     for path, value in numbers_at_the_end.items():
@@ -184,7 +185,7 @@ def test_extremes_load(rich, tmp_path, monkeypatch, numbers_at_the_end, strength
         at(content, holder)[key] = value
     folder = tmp_path / "extreme"
     shutil.copytree(rich, folder)
-    (folder / IUDEX).write_text(tomli_w.dumps(content), encoding="utf-8")
+    (folder / IN_DATA).write_text(tomli_w.dumps(content), encoding="utf-8")
     plain = load_fight("iudex", data=folder)
     for end in (-1.0, 1.0):
         monkeypatch.setattr(np.random, "default_rng", lambda *_, end=end: Fixed(end))
@@ -194,7 +195,7 @@ def test_extremes_load(rich, tmp_path, monkeypatch, numbers_at_the_end, strength
 
 
 def test_a_move_ends_no_earlier_than_it_may_be_broken_off(rich):
-    plain, lengths = content_of(rich / IUDEX), []
+    plain, lengths = content_of(rich / IN_DATA), []
     [interrupt] = plain["phase"]["1"]["interrupt"]
     for seed in range(50):
         boss = drawn_spec("iudex", seed, MAX_STRENGTH, rich).boss
@@ -214,12 +215,12 @@ def test_tables_may_have_any_name(data, name):
     weights = {act: 5.0, "turn": 1.0, "source": "guess"}
     content["phase"]["1"]["rule"].append({"weights": weights, "source": "guess"})
     data.write(IUDEX, data.toml(content))
-    drawn = draw_variant("iudex", 3, data=data.path)
+    drawn = draw_variant("iudex", 3, data=data.root)
     assert drawn["move"][act]["hit"][name]["reach_m"] != fist["reach_m"]
     assert drawn["move"][act]["track"][name]["deg_per_s"] != aim["deg_per_s"]
     assert drawn["phase"]["1"]["act"][act].keys() == {"cooldown_s", "after_odds"}
     assert drawn["phase"]["1"]["rule"][-1]["weights"].keys() == {act, "turn"}
-    drawn_spec("iudex", 3, data=data.path)
+    drawn_spec("iudex", 3, data=data.root)
 
 
 def test_draws_load_whatever_is_measured(rich, tmp_path):
@@ -240,10 +241,10 @@ def test_draws_load_whatever_is_measured(rich, tmp_path):
                         mix(one)
 
     for seed in range(40):
-        content = content_of(rich / IUDEX)
+        content = content_of(rich / IN_DATA)
         for move in content["move"].values():
             mix(move)
-        (folder / IUDEX).write_text(tomli_w.dumps(content), encoding="utf-8")
+        (folder / IN_DATA).write_text(tomli_w.dumps(content), encoding="utf-8")
         drawn_spec("iudex", seed, MAX_STRENGTH, folder)
 
 
@@ -267,7 +268,7 @@ def written(folder, content):
     text = tomli_w.dumps(content)
     for source in ("measured", "public", "derived"):
         text = text.replace(f'"{source}"', '"guess"')
-    (folder / IUDEX).write_text(text, encoding="utf-8")
+    (folder / IN_DATA).write_text(text, encoding="utf-8")
     return folder
 
 
@@ -324,7 +325,7 @@ def rich(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def draws(guessed):
-    plain = content_of(guessed / IUDEX)
+    plain = content_of(guessed / IN_DATA)
     return [plain, *(overlay(plain, draw_variant("iudex", seed, data=guessed)) for seed in SEEDS)]
 
 
@@ -477,7 +478,7 @@ def test_a_measured_time_holds_a_blow_back(data):
     data.set(IUDEX, "move.punch", move)
     latest = 0.0
     for seed in range(100):
-        drawn = overlay(move, draw_variant("iudex", seed, data=data.path)["move"]["punch"])
+        drawn = overlay(move, draw_variant("iudex", seed, data=data.root)["move"]["punch"])
         assert drawn["link_s"] == 0.86
         assert drawn["hit"]["fist"]["to_s"] <= 0.86
         assert drawn["end_s"] >= move["end_s"]
@@ -491,7 +492,7 @@ def test_a_measured_follow_up_keeps_the_label_after_it(data):
     times = {"link_s": 2.0, "label_end_s": 2.02, "end_s": 2.05, "source": {"*": "guess", "link_s": "measured"}}
     data.set(IUDEX, "move.punch", move | times)
     for seed in range(100):
-        drawn = drawn_spec("iudex", seed, MAX_STRENGTH, data.path).boss
+        drawn = drawn_spec("iudex", seed, MAX_STRENGTH, data.root).boss
         punch = drawn.moves[drawn.move_index("punch")]
         assert punch.link_s == 2.0 <= punch.label_end_s <= punch.end_s
 
@@ -501,7 +502,7 @@ def test_a_measured_end_holds_the_drawn_times_before_it(data):
     times = {"link_s": 2.0, "label_end_s": 2.02, "end_s": 2.05, "source": {"*": "guess", "end_s": "measured"}}
     data.set(IUDEX, "move.punch", move | times)
     for seed in range(100):
-        drawn = drawn_spec("iudex", seed, MAX_STRENGTH, data.path).boss
+        drawn = drawn_spec("iudex", seed, MAX_STRENGTH, data.root).boss
         punch = drawn.moves[drawn.move_index("punch")]
         assert punch.link_s <= punch.label_end_s <= punch.end_s == 2.05
 
@@ -545,7 +546,7 @@ def test_rows_of_rules_that_are_public_stay_beside_drawn_ones(data):
     rules = data.get(IUDEX, "phase.1.rule")
     for row, rule in enumerate(rules):
         data.set(IUDEX, f"phase.1.rule.{row}", rule | {"source": "guess" if row == 5 else "public"})
-    drawn = draw_variant("iudex", 1, data=data.path)["phase"]["1"]["rule"]
+    drawn = draw_variant("iudex", 1, data=data.root)["phase"]["1"]["rule"]
     assert [
         row for row, (new, old) in enumerate(zip(drawn, rules, strict=True)) if new["weights"] != old["weights"]
     ] == [5]
@@ -580,7 +581,7 @@ def test_a_boss_without_bounds_loads_but_cannot_be_drawn(data):
     data.remove(IUDEX, "draw")
     assert data.load().boss.draw is None
     with pytest.raises(DataError, match=r"iudex\.toml: draw = None: is missing; a drawn variant needs the bounds"):
-        draw_variant("iudex", 1, data=data.path)
+        draw_variant("iudex", 1, data=data.root)
 
 
 @pytest.mark.parametrize("strength", [-0.1, 2.1, float("nan")])
@@ -614,7 +615,7 @@ def test_the_head_says_what_the_file_is(tmp_path):
 
 def test_a_boss_with_a_strange_name_is_written(tmp_path):
     boss = tmp_path / "line\nbreak.toml"
-    boss.write_bytes((DATA / IUDEX).read_bytes())
+    boss.write_bytes((DATA / IN_DATA).read_bytes())
     file = write_overlay(tmp_path / "mine.toml", str(boss), 7)
     assert load_fight("iudex", str(file)) == drawn_spec("iudex", 7)
 

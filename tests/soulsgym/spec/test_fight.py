@@ -33,15 +33,15 @@ def numbers_without_a_source(content, path="", covered=None):
 
 
 @pytest.mark.parametrize(
-    "file", ["player.toml", "arenas.toml", "animations.toml", "bosses/iudex.toml", "bosses/iudex.hard.toml"]
+    "file", ["characters/knight.toml", "arenas.toml", "animations.toml", "bosses/iudex.toml", "bosses/iudex.hard.toml"]
 )
 def test_every_shipped_number_has_a_source(data, file):
     assert list(numbers_without_a_source(data.content(file))) == []
 
 
 def test_a_number_without_a_source_is_noticed(data):
-    data.remove("player.toml", "move.parry.source")
-    found = list(numbers_without_a_source(data.content("player.toml")))
+    data.remove("characters/knight.toml", "move.parry.source")
+    found = list(numbers_without_a_source(data.content("characters/knight.toml")))
     assert "move.parry.end_s" in found
     assert all(key.startswith("move.parry.") for key in found)
 
@@ -70,7 +70,7 @@ def test_variants_are_listed_with_the_standard_first():
 def test_variants_of_a_folder(data):
     data.write("bosses/iudex.agile.toml", "# like the standard one\n")
     data.write("bosses/other.hard.toml", "")
-    assert variants("iudex", data=data.path) == (STANDARD, "agile", "hard")
+    assert variants("iudex", data=data.root) == (STANDARD, "agile", "hard")
     assert data.load("agile") == data.load()
 
 
@@ -95,7 +95,7 @@ def test_variant_is_no_boss_of_its_own():
         load_fight("iudex.hard")
 
 
-@pytest.mark.parametrize("file", ["player.toml", "arenas.toml", "animations.toml"])
+@pytest.mark.parametrize("file", ["arenas.toml", "animations.toml"])
 def test_file_that_is_not_there(data, file):
     (data.path / file).unlink()
     error = data.refusal()
@@ -104,7 +104,7 @@ def test_file_that_is_not_there(data, file):
     assert "cannot be read: No such file or directory" in error.reason
 
 
-@pytest.mark.parametrize("file", ["player.toml", "arenas.toml", "animations.toml", "bosses/iudex.toml"])
+@pytest.mark.parametrize("file", ["characters/knight.toml", "arenas.toml", "animations.toml", "bosses/iudex.toml"])
 def test_file_that_is_no_toml(data, file):
     data.write(file, "hp = [1, 2\n")
     error = data.refusal()

@@ -32,14 +32,16 @@ def blocks(language):
 @pytest.fixture
 def followed(tmp_path, monkeypatch):
     """A folder in which steps 1 to 4 and 7 of the guide were done."""
-    folder = tmp_path / "my-data"
-    shutil.copytree(DATA, folder)
+    folder = tmp_path / "my-boss"
+    folder.mkdir()
+    for name in ("animations.toml", "arenas.toml"):
+        shutil.copy(DATA / "darksouls3" / name, folder)
     for text in blocks("toml"):
         file = folder / text.split("\n", 1)[0].removeprefix("# ")
         before = file.read_text(encoding="utf-8") if file.exists() else ""
         file.write_text(f"{before}\n{text}", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    return folder
+    return folder / "sentinel.toml"
 
 
 def test_program_of_the_guide_runs(followed):
@@ -53,7 +55,7 @@ def test_program_of_the_guide_runs(followed):
 
 @pytest.mark.parametrize("variant", ["standard", "hard"])
 def test_example_is_fought_on_finite_ground(followed, variant):
-    spec = load_fight("sentinel", variant, data=followed)
+    spec = load_fight(str(followed), variant)
     engine = SimEngine(spec, n=16, randomize=1.0)
     engine.reset(np.ones(16, np.bool_), standard_starts(16), np.arange(16, dtype=np.uint64))
     generator = np.random.default_rng(1)
@@ -67,16 +69,16 @@ def test_example_is_fought_on_finite_ground(followed, variant):
 
 
 def test_example_can_be_drawn(followed):
-    plain = load_fight("sentinel", data=followed)
+    plain = load_fight(str(followed))
     for seed in range(30):
-        drawn = drawn_spec("sentinel", seed, MAX_STRENGTH, data=followed)
+        drawn = drawn_spec(str(followed), seed, MAX_STRENGTH)
         assert drawn != plain
         assert [move.name for move in drawn.boss.moves] == [move.name for move in plain.boss.moves]
 
 
 def test_variant_of_the_guide(followed):
-    assert variants("sentinel", data=followed) == ("standard", "hard")
-    plain, hard = (load_fight("sentinel", variant, data=followed).boss for variant in ("standard", "hard"))
+    assert variants(str(followed)) == ("standard", "hard")
+    plain, hard = (load_fight(str(followed), variant).boss for variant in ("standard", "hard"))
     assert (plain.hp, hard.hp) == (600.0, 800.0)
     [cut] = hard.moves[hard.move_index("cut")].hits
     assert cut.arc_deg == (120.0, -120.0)
@@ -111,24 +113,23 @@ def test_variant_of_the_guide(followed):
         (
             'attack_type = "thrust"\n',
             'attack_type = "slash"\n',
-            "player.toml: defence.absorption.slash = None: is missing; a blow of the fight is of this type",
+            "knight.toml: defence.absorption.slash = None: is missing; a blow of the fight is of this type",
         ),
     ],
 )
 def test_common_errors_read_as_the_guide_says(followed, old, new, message):
-    file = followed / "bosses" / "sentinel.toml"
-    text = file.read_text(encoding="utf-8")
+    text = followed.read_text(encoding="utf-8")
     assert text.count(old) == 1
-    file.write_text(text.replace(old, new), encoding="utf-8")
+    followed.write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(SoulsError) as caught:
-        load_fight("sentinel", data=followed)
+        load_fight(str(followed))
     assert message in str(caught.value)
     told = re.sub(r"\[\d\]", "[N]", message)
     assert told in re.sub(r"\[\d\]", "[N]", GUIDE)
 
 
 def test_the_example_hits_as_hard_as_the_guide_says(followed):
-    spec = load_fight("sentinel", data=followed)
+    spec = load_fight(str(followed))
     damages = [round(damage_of(hit.power, spec.player.defence)) for move in spec.boss.moves for hit in move.hits]
     assert damages == [111, 129]
     for attack, damage in ((220, 111), (245, 129)):
@@ -169,7 +170,7 @@ act = "thrust"
 source = "guess"
 """
 """What Iudex does not do, but a boss may."""
-NAMED = (".weights", ".then", ".absorption")
+NAMED = (".weights", ".then", ".absorption", "attributes")
 """Tables whose keys are names."""
 
 
@@ -190,12 +191,15 @@ def test_every_key_is_explained(tmp_path, monkeypatch):
     monkeypatch.setattr(Table, "_take", noting(Table._take))
     fresh = tmp_path / "fresh"
     shutil.copytree(DATA, fresh)
-    (fresh / "bosses" / "iudex.rich.toml").write_text(EVERYTHING, encoding="utf-8")
+    (fresh / "darksouls3" / "bosses" / "iudex.rich.toml").write_text(EVERYTHING, encoding="utf-8")
     load_fight("iudex", "hard", data=fresh)
     load_fight("iudex", "rich", data=fresh)
     assert len(asked) > 130
     assert {"always_from_m", "room_m", "then_within_deg", "at_s", "every_s", "motion_value", "chance"} <= asked
     tables = {
+        "attributes",
+        "game",
+        "change",
         "clock",
         "body",
         "opened",
@@ -233,7 +237,7 @@ def test_every_bound_tells_what_it_draws():
         (
             "move.swing.hit.sweep.attack_type",
             "slash",
-            "player.toml: defence.absorption.slash = None: is missing; a blow of the fight is of this type",
+            "knight.toml: defence.absorption.slash = None: is missing; a blow of the fight is of this type",
         ),
         ("move.swing.hit.sweep.to_s", 5.0, "move.swing.hit.sweep.to_s = 5.0: lies past the end of the move at "),
         (

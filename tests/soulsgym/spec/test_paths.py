@@ -10,9 +10,11 @@ import pytest
 import soulsgym  # noqa: F401 (registers the environments)
 from soulsgym.errors import DataError, MisuseError
 from soulsgym.spec import STANDARD, is_path, load_fight, variants
-from soulsgym.spec.fight import DATA, SHARED_FILES
+from soulsgym.spec.fight import DATA
 
-BOSS = (DATA / "bosses" / "iudex.toml").read_text(encoding="utf-8")
+OURS = DATA / "darksouls3"
+SHARED = ("characters/knight.toml", "arenas.toml", "animations.toml")
+BOSS = (OURS / "bosses" / "iudex.toml").read_text(encoding="utf-8")
 OVERLAY = "[body]\nhp = 900\n"
 
 
@@ -53,7 +55,7 @@ def test_boss_by_path(folder, spec, monkeypatch):
         assert loaded.boss.hp == 500.0
         assert (loaded.player, loaded.arena) == (spec.player, spec.arena)
         assert (loaded.boss_name, loaded.variant) == (path, STANDARD)
-    assert loaded.files == (folder / "mine.toml", *(DATA / name for name in SHARED_FILES))
+    assert loaded.files == (folder / "mine.toml", *(OURS / name for name in SHARED), OURS / "title.toml")
 
 
 def test_variant_by_path(folder):
@@ -67,7 +69,9 @@ def test_variant_by_path(folder):
 def test_names_say_what_they_were_loaded_by():
     loaded = load_fight("iudex", "hard")
     assert (loaded.boss_name, loaded.variant) == ("iudex", "hard")
-    assert [file.name for file in loaded.files] == ["iudex.toml", *SHARED_FILES, "iudex.hard.toml"]
+    assert [file.name for file in loaded.files] == [
+        "iudex.toml", "knight.toml", "arenas.toml", "animations.toml", "title.toml", "iudex.hard.toml",
+    ]  # fmt: skip
 
 
 def test_variants_of_a_boss_by_path_lie_beside_it(folder):
@@ -85,10 +89,10 @@ def test_a_name_with_brackets_is_no_pattern(folder):
     assert variants("mine[1].toml") == (STANDARD, "frail")
 
 
-@pytest.mark.parametrize("name", SHARED_FILES)
-def test_files_beside_a_boss_take_the_place_of_ours(folder, name, spec):
-    text = (DATA / name).read_text(encoding="utf-8")
-    changes = {"player.toml": ("hp = 454", "hp = 400"), "arenas.toml": ("deadly_drop_m = ", "deadly_drop_m = 1")}
+@pytest.mark.parametrize("place", SHARED)
+def test_files_beside_a_boss_take_the_place_of_ours(folder, place, spec):
+    name, text = Path(place).name, (OURS / place).read_text(encoding="utf-8")
+    changes = {"knight.toml": ("hp = 454", "hp = 400"), "arenas.toml": ("deadly_drop_m = ", "deadly_drop_m = 1")}
     old, new = changes.get(name, ('"IdleBattle"', '"Idle Battle"'))
     assert old in text
     (folder / name).write_text(text.replace(old, new), encoding="utf-8")
@@ -161,7 +165,7 @@ def test_an_empty_overlay_is_refused(folder, text):
 def test_an_empty_boss_is_refused(folder):
     (folder / "mine.toml").write_text("", encoding="utf-8")
     error = refusal("mine.toml")
-    assert (error.file, error.key, error.reason) == ("mine.toml", "animations", "is missing; give a string")
+    assert (error.file, error.key, error.reason) == ("mine.toml", "title", "is missing; give a string")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-PLAYER, LABELS = "player.toml", "animations.toml"
+PLAYER, LABELS = "characters/knight.toml", "animations.toml"
 LIGHT, BLADE, RIPOSTE = "move.light_1", "move.light_1.strike.blade", "move.riposte.strike.first"
 
 
@@ -29,7 +29,7 @@ LIGHT, BLADE, RIPOSTE = "move.light_1", "move.light_1.strike.blade", "move.ripos
 def test_missing_key(data, key, given):
     data.remove(PLAYER, key)
     error = data.refusal()
-    assert error.file.endswith("player.toml")
+    assert error.file.endswith("knight.toml")
     assert (error.key, error.value, error.reason) == (key, None, f"is missing; give {given}")
 
 
@@ -98,7 +98,7 @@ def test_missing_key(data, key, given):
 def test_bad_value(data, key, value, at, bad, reason):
     data.set(PLAYER, key, value)
     error = data.refusal()
-    assert error.file.endswith("player.toml")
+    assert error.file.endswith("knight.toml")
     assert (error.key, error.value) == (at, bad)
     assert reason in error.reason
 

@@ -105,9 +105,9 @@ def test_impossible_populations_are_refused(variants, settings, message):
 
 def test_a_boss_that_cannot_be_drawn_is_refused_at_once(data):
     data.remove("bosses/iudex.toml", "draw")
-    Population("iudex", ["standard"], 2, data=data.path)
+    Population("iudex", ["standard"], 2, data=data.root)
     with pytest.raises(DataError, match="draw = None: is missing"):
-        Population("iudex", ["standard", "drawn:2"], 2, data=data.path)
+        Population("iudex", ["standard", "drawn:2"], 2, data=data.root)
 
 
 # ---------------------------------------------------------------- seeds

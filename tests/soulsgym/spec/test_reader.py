@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from soulsgym.errors import LONGEST_VALUE, DataError
-from soulsgym.spec.reader import LARGEST, Table, read_toml, suggestion
+from soulsgym.errors import LONGEST_VALUE, DataError, suggestion
+from soulsgym.spec.reader import LARGEST, Table, read_toml
 
 FILE = Path("some.toml")
 

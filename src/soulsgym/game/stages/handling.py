@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from soulsgym.errors import ReadFailed
 
 if TYPE_CHECKING:
-    from soulsgym.game.plan import Pose
     from soulsgym.game.reset import Setup
     from soulsgym.game.waiting import Waits
+    from soulsgym.spec.game import Pose
 
 TAP_S = 0.15
 """How long a key is held, in the game's seconds."""

@@ -9,9 +9,9 @@ from soulsgym.game.aiming import IN_VIEW, cosine, view_to_boss
 from soulsgym.game.stages.handling import KEY_EFFECT_S, POLL_S, VIEW_BEYOND, distance, idle, is_at, steadily, tap
 
 if TYPE_CHECKING:
-    from soulsgym.game.plan import Pose
     from soulsgym.game.reset import Setup, Start
     from soulsgym.game.waiting import Waits
+    from soulsgym.spec.game import Pose
 
 PLAY_TIME_LIMIT_MS = 590 * 3_600_000
 """The game stops counting at 999 hours, and we would with it; its 32 bits turn negative even earlier."""
@@ -53,28 +53,33 @@ def weapon(setup: Setup, start: Start, waits: Waits) -> None:
 
 
 def phase(setup: Setup, start: Start, waits: Waits) -> None:
-    """Bring the boss into his second phase."""
+    """Bring the boss into a later phase."""
+    while setup.phase < start.phase:
+        _next_phase(setup, waits)
+
+
+def _next_phase(setup: Setup, waits: Waits) -> None:
     title, plan = setup.title, setup.plan
-    second = plan.second_phase
+    change = plan.changes[setup.phase - 1]
     title.allow_hits, title.allow_deaths, title.allow_attacks, title.allow_moves = False, False, True, True
-    setattr(title, f"{plan.boss}_hp", second.boss_hp)
-    if second.animation:
-        name = second.animation
+    setattr(title, f"{plan.boss}_hp", change.boss_hp)
+    if change.animation:
+        name = change.animation
         waits.until(
             lambda: setup.look().boss_animation == name,
-            f"the boss does not begin his second phase with {second.boss_hp} health",
-            limit_s=second.begins_within_s,
+            f"the boss does not begin phase {setup.phase + 1} with {change.boss_hp} health",
+            limit_s=change.begins_within_s,
         )
         waits.until(
             lambda: setup.look().boss_animation != name,
             f"the boss does not end {name}",
-            limit_s=second.lasts_at_most_s,
+            limit_s=change.lasts_at_most_s,
         )
     else:
-        waits.sleep(second.begins_within_s / max(setup.speed, 1.0))
+        waits.sleep(change.begins_within_s / max(setup.speed, 1.0))
     title.allow_attacks = False
     title.reset_boss_hp(plan.boss)
-    setup.phase = 2
+    setup.phase += 1
 
 
 def freeze(setup: Setup, start: Start, waits: Waits) -> None:
@@ -123,7 +128,7 @@ def _placed(setup: Setup, player: Pose, boss: Pose, waits: Waits) -> bool:
     title.player_pose = player
     setattr(title, f"{plan.boss}_pose", boss)
     title.reset_player_sp()
-    if plan.frost:
+    if "frost" in plan.statuses:
         title.player_frost_resistance = 1.0
     limit_s = min(STUCK_S, waits.left_s())
     return waits.comes_true(steadily(in_place), limit_s=limit_s)

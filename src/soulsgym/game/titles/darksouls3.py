@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from soulsgym.errors import MisuseError, ReadFailed
+from soulsgym.errors import MisuseError, ReadFailed, suggestion
 from soulsgym.game.addresses import AnimationNames, load_bonfires
 from soulsgym.game.pointers import Pointers
 from soulsgym.game.titles import properties as of
 from soulsgym.game.titles.properties import Numbers, Property, array, vector, wrapped
 from soulsgym.game.titles.sight import Glance, Pose, Sight
 from soulsgym.game.titles.title import Title
-from soulsgym.spec.reader import suggestion
 
 if TYPE_CHECKING:
     pass

@@ -168,7 +168,7 @@ class Title(ABC):
 
     @property
     def player_stats(self) -> tuple[int, ...]:
-        """The attributes, in the order of attributes.toml."""
+        """The attributes, in the order of title.toml."""
         block = self.pointers.read("PlayerStats")
         assert isinstance(block, bytes)
         return tuple(struct.unpack_from("<i", block, one.offset)[0] for one in load_attributes(self.data))

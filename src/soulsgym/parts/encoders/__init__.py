@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import MappingProxyType
 
-from soulsgym.errors import MisuseError
+from soulsgym.errors import MisuseError, suggestion
 from soulsgym.parts.encoders.encoder import NO_ACTION, Encoder
 from soulsgym.parts.encoders.history import History
 from soulsgym.parts.encoders.player import PlayerEncoder
 from soulsgym.parts.encoders.soulsai74 import SoulsAI74
 from soulsgym.spec import FightSpec
-from soulsgym.spec.reader import suggestion
 
 ENCODERS: MappingProxyType[str, Callable[[int, FightSpec], Encoder]] = MappingProxyType(
     {"player": PlayerEncoder, "soulsai74": SoulsAI74}

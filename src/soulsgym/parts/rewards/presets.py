@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from soulsgym.errors import MisuseError
+from soulsgym.errors import MisuseError, suggestion
 from soulsgym.parts.rewards.own import OWN_TERMS
 from soulsgym.parts.rewards.reward import Reward
 from soulsgym.parts.rewards.terms import TERMS
 from soulsgym.parts.rewards.weighted import NO_ANIMATION, WeightedReward
 from soulsgym.spec import FightSpec
-from soulsgym.spec.reader import suggestion
 
 PRESETS: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {

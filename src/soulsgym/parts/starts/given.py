@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.engine import standard_starts
-from soulsgym.errors import StartError
-from soulsgym.spec.reader import suggestion
+from soulsgym.errors import StartError, suggestion
 
 START_KEYS = ("phase", "player_hp", "player_sp", "boss_hp", "player_pose", "boss_pose")
 MOST_PHASES = 9
