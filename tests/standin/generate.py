@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from soulsgym.errors import DataError
+from soulsgym.game.windows.keys import virtual_key
 from soulsgym.sim.tables import MAX_ACTS, TABLES, pack
 from soulsgym.spec import load_fight
 from soulsgym.spec.boss import HIT_SHAPES, MOVE_KINDS
@@ -225,7 +226,7 @@ def _size(kind: str) -> int:
 
 def _keys(keys: dict[str, Any]) -> str:
     actions = keys["action"]
-    codes = ", ".join(str(action["vk"]) for action in actions.values())
+    codes = ", ".join(str(virtual_key(key)) for key in actions.values())
     return (
         "enum action { " + ", ".join(f"A_{name}" for name in actions) + ", ACTIONS };\n"
         "static const unsigned char ACTION_VKS[ACTIONS] = {" + codes + "};\n"

@@ -16,11 +16,12 @@ import standin_kit
 
 from soulsgym.errors import GameGone, GameNotFound, ReadFailed, SpeedControlError
 from soulsgym.game.clock import load_speed_control
-from soulsgym.game.keyboard import load_keys, open_keys
+from soulsgym.game.keyboard import load_bindings, open_keys
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.process import Found, find_processes, open_process
 from soulsgym.game.window import open_window
 from soulsgym.game.windows.inject import inject
+from soulsgym.game.windows.keys import virtual_key
 
 pytestmark = [pytest.mark.wine, pytest.mark.usefixtures("no_lapse")]
 
@@ -157,24 +158,24 @@ def window(found):
 def keys(found):
     keys = open_keys(found)
     yield keys
-    keys.send([(binding.key, False) for binding in load_keys("darksouls3").values()])
+    keys.send([(key, False) for key in load_bindings("darksouls3").values()])
     keys.close()
 
 
 def test_every_bound_key_is_seen_by_every_way_to_ask_for_keys(standin, window, keys):
     window.activate()
-    for action, binding in load_keys("darksouls3").items():
+    for action, key in load_bindings("darksouls3").items():
         for down in (True, False):
-            keys.send([(binding.key, down)])
+            keys.send([(key, down)])
             for source in range(len(standin_kit.SOURCES)):
 
-                def arrived(block, source=source, vk=binding.vk, down=down):
-                    return bool(block.held[source][vk]) == down
+                def arrived(block, source=source, key=key, down=down):
+                    return bool(block.held[source][virtual_key(key)]) == down
 
                 try:
                     standin.wait_for(arrived)
                 except standin_kit.StandinError:
-                    pytest.fail(f"{action} ({binding.key}): {standin_kit.SOURCES[source]} did not see down={down}")
+                    pytest.fail(f"{action} ({key}): {standin_kit.SOURCES[source]} did not see down={down}")
 
 
 def test_keys_sent_together_keep_their_order(standin, window, keys):

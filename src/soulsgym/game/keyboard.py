@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from soulsgym.errors import GameError, MisuseError, suggestion
-from soulsgym.spec.reader import Table, read_toml
+from soulsgym.errors import DataError, GameError, MisuseError, suggestion
+from soulsgym.spec.reader import read_toml
 
 if TYPE_CHECKING:
     from soulsgym.game.process import Found
@@ -17,40 +16,22 @@ if TYPE_CHECKING:
 DATA = Path(__file__).parent.parent / "data"
 
 
-@dataclass(frozen=True)
-class Binding:
-    """The key of an action: its name, and its virtual-key code in Windows."""
-
-    key: str
-    vk: int
-
-
-def load_keys(title: str, data: Path = DATA) -> dict[str, Binding]:
-    """The key of every action of a title, as `data/<title>/keys.toml` says."""
+def load_bindings(title: str, data: Path = DATA) -> dict[str, str]:
+    """The name of the key of every action of a title, as `data/<title>/keys.toml` says."""
     file = data / title / "keys.toml"
     if not file.is_file():
         known = tuple(sorted(found.parent.name for found in data.glob("*/keys.toml")))
         raise MisuseError(f"there are no keys for the title {title!r}{suggestion(title, known)}")
-    table = Table(file, "", read_toml(file))
-    bindings = {}
-    for action, row in table.tables("action"):
-        bindings[action] = Binding(row.text("key"), _code(row))
-        row.close(inherited_source=True)
-    table.cover("action")
-    table.close()
+    content = read_toml(file)
+    for name in content.keys() - {"action"}:
+        raise DataError(file, name, content[name], f"is not a known key{suggestion(name, ('action',))}")
+    bindings = content.get("action")
+    if not isinstance(bindings, dict) or not bindings:
+        raise DataError(file, "action", bindings, "must be a table of keys by action")
+    for action, key in bindings.items():
+        if not isinstance(key, str) or not key:
+            raise DataError(file, f"action.{action}", key, "must be the name of a key")
     return bindings
-
-
-def _code(row: Table) -> int:
-    value = row.number("vk", low=1, high=254)
-    if value != int(value):
-        raise row.error("vk", value, "must be a whole number")
-    return int(value)
-
-
-def load_bindings(title: str, data: Path = DATA) -> dict[str, str]:
-    """The name of the key of every action of a title: what a Keyboard is made with."""
-    return {action: binding.key for action, binding in load_keys(title, data).items()}
 
 
 class Keys(Protocol):

@@ -7,7 +7,7 @@ from fake_process import BASE, KNIGHT, FakeProcess, LaidOut, lay_out
 
 from soulsgym.errors import GameGone, GameVersionError, MisuseError, ReadFailed
 from soulsgym.game import pointers as pointers_module
-from soulsgym.game.addresses import load_addresses
+from soulsgym.game.addresses import decoded, load_addresses
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.pointers import ATTEMPTS, Pointers
 
@@ -372,3 +372,22 @@ def test_a_look_is_made_once(pointers):
 
 def test_the_knight_is_written_as_he_reads(souls, pointers):
     assert {name: pointers.read(name) for name in KNIGHT} == KNIGHT
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("Idle\0garbage".encode("utf-16-le"), "Idle"),
+        ("AĀB\0".encode("utf-16-le"), "AĀB"),  # 41 00 00 01: two zero bytes that belong to two characters are no end
+        (bytes(40), ""),
+        (b"\xff\xfeA\0\0\0", "\ufeffA"),
+        ("Idle\0".encode("utf-16-le") + b"\x00\xd8" * 15, "Idle"),
+    ],
+)
+def test_a_text_ends_at_its_first_zero_unit(data, text):
+    assert decoded(data) == text
+
+
+def test_bytes_that_are_no_text_are_no_text():
+    with pytest.raises(UnicodeDecodeError):
+        decoded(b"\x00\xd8" * 20)  # halves of pairs without their other half

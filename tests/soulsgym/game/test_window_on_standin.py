@@ -19,16 +19,17 @@ from x_display import Client, wait_until
 
 from soulsgym.errors import GameNotFound
 from soulsgym.game.capture import Camera
-from soulsgym.game.keyboard import Keyboard, load_bindings, load_keys, open_keys
+from soulsgym.game.keyboard import Keyboard, load_bindings, open_keys
 from soulsgym.game.process import Found, find_processes
 from soulsgym.game.window import open_window
+from soulsgym.game.windows.keys import virtual_key
 
 pytestmark = [
     pytest.mark.wine,
     pytest.mark.skipif(sys.platform != "linux", reason="these look at an X display; the engine's tests run on Windows"),
 ]
 TITLE = "DARK SOULS III"
-VK = {action: binding.vk for action, binding in load_keys("darksouls3").items()}
+VK = {action: virtual_key(key) for action, key in load_bindings("darksouls3").items()}
 
 
 def found(standin) -> Found:

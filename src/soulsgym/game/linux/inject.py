@@ -89,7 +89,7 @@ def windows_pid(found: Found, memory: ProcessMemory) -> int:
 
 def _image_of(memory: ProcessMemory, program: int) -> int | None:
     try:
-        return memory.u64(program + _PEB_IMAGE)
+        return int.from_bytes(memory.read(program + _PEB_IMAGE, 8), "little")
     except ReadFailed:
         return None
 

@@ -184,7 +184,7 @@ class Title(ABC):
                 raise MisuseError(f"{one.name} cannot be {value!r}: give a whole number from {one.low} to {one.high}")
         start = self.pointers.address("PlayerStats")
         for one, value in zip(attributes, values, strict=True):
-            self.memory.write_i32(start + one.offset, int(value))
+            self.memory.write(start + one.offset, struct.pack("<i", int(value)))
 
     @property
     def last_bonfire(self) -> str:

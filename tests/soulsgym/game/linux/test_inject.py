@@ -102,5 +102,5 @@ class PagedMemory:
     def read_many(self, spans: list[tuple[int, int]]) -> bytes:
         return b"".join(self.pages.get(address, bytes(size)) for address, size in spans)
 
-    def u64(self, address: int) -> int:
-        return self.images[address - 0x10]
+    def read(self, address: int, size: int) -> bytes:
+        return self.images[address - 0x10].to_bytes(size, "little")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -71,7 +72,7 @@ class Probe:
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
                 address = self.memory.module("probe.exe").exports["probe"]
-                if self.memory.i64(address):
+                if any(self.memory.read(address, 8)):
                     return address
             except (GameError, KeyError):
                 pass
@@ -86,7 +87,7 @@ class Probe:
     def put(self, **values: int) -> None:
         """Set what a test may set."""
         for name, value in values.items():
-            self.memory.write_i64(self._block + 8 * Seen._fields.index(name), value)
+            self.memory.write(self._block + 8 * Seen._fields.index(name), struct.pack("<q", value))
 
     def wait(self, happens: Callable[[Seen], object], limit_s: float = 60.0) -> Seen:
         """Wait until something is so."""
