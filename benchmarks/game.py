@@ -40,7 +40,7 @@ from soulsgym.engine import standard_starts  # noqa: E402
 from soulsgym.errors import SoulsError  # noqa: E402
 from soulsgym.game.attach import Game, attach  # noqa: E402
 from soulsgym.game.engine import GameEngine  # noqa: E402
-from soulsgym.game.pressing import keys_of  # noqa: E402
+from soulsgym.game.fight import keys_of  # noqa: E402
 from soulsgym.game.titles import Sight  # noqa: E402
 from soulsgym.spec import load_fight  # noqa: E402
 from soulsgym.spec.game import GameSetup  # noqa: E402

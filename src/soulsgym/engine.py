@@ -52,6 +52,8 @@ class Engine(Protocol):
     """Runs `n` fights and fills `fights` in place."""
 
     fights: Fights
+    missing_fields: tuple[str, ...]
+    """Fields of FIGHT that the engine cannot tell and leaves at one value: a reward must not be made of them."""
 
     def reset(
         self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None

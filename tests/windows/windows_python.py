@@ -31,7 +31,7 @@ EMBEDDED_FOLDER = "cp311/"
 VERSION = "3.11"
 PACKAGES = (
     "cloudpickle", "colorama", "farama-notifications", "gymnasium", "hypothesis", "iniconfig", "llvmlite", "mss",
-    "numba", "numpy", "packaging", "pluggy", "pygments", "pytest", "sortedcontainers", "tomli-w",
+    "numba", "numpy", "packaging", "pillow", "pluggy", "pygments", "pytest", "sortedcontainers", "tomli-w",
     "typing-extensions",
 )  # fmt: skip
 """In the versions of constraints.txt; what else they need comes along."""

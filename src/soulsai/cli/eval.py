@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from soulsai.evaluation.evaluation import EvaluationSettings
     from soulsai.evaluation.witness import Witness
     from soulsai.learning.loading import Contestant
-    from soulsgym.game.opening import GameOptions
+    from soulsgym.game.engine import GameOptions
 
 
 def evaluate_run(

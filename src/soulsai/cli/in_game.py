@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from soulsgym.game.opening import GameOptions
+    from soulsgym.game.engine import GameOptions
 
 InGame = Annotated[bool, typer.Option("--game", help="In the running game instead of the simulator.")]
 GameSpeed = Annotated[
@@ -39,6 +39,6 @@ def game_options(
         if named := [name for name, value in given.items() if value]:
             raise MisuseError(f"{', '.join(named)} is about the running game; give {flag} as well, or leave it out")
         return None
-    from soulsgym.game.opening import GameOptions
+    from soulsgym.game.engine import GameOptions
 
     return GameOptions(speed, stepping, pid, launch or None)

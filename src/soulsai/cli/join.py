@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from soulsai.config.schema import Config
     from soulsai.transport.redis.address import Address
     from soulsai.transport.welcome import Welcome
-    from soulsgym.game.opening import GameOptions
+    from soulsgym.game.engine import GameOptions
 
 LINE_EVERY_S = 5.0
 LOOK_EVERY_S = 0.2

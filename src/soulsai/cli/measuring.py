@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from soulsai.evaluation.evaluation import Evaluation
     from soulsai.evaluation.fighter import Fighter
     from soulsai.evaluation.witness import Witness
-    from soulsgym.game.opening import GameOptions
+    from soulsgym.game.engine import GameOptions
 
 WHO = "Folder or name of a run, an exported file (.onnx, .pt), or player:NAME for a scripted player."
 FIGHTS, FIGHTS_PER_FILE = 1000, 50

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from soulsai.acting.crew import Life
     from soulsai.transport.links import Parcel, Progress
     from soulsai.transport.redis.worker import RedisWorkerLink
-    from soulsgym.game.opening import GameOptions
+    from soulsgym.game.engine import GameOptions
 
 NUMBERS = ("policy", "steps", "steps_per_s", "episodes", "wins", "fights", "unsent", "sent", "dropped")
 GROWING = ("steps", "episodes", "wins", "fights", "sent", "dropped")

@@ -26,7 +26,7 @@ from soulsai.cli.session import (
 
 if TYPE_CHECKING:
     from soulsai.config.schema import Config
-    from soulsgym.game.opening import GameOptions
+    from soulsgym.game.engine import GameOptions
 
 IN_GAME = ("fight.engine=game", "fight.number=1", "run.evaluate_every_steps=0", "run.final_fights=0")
 """What --game sets, before whatever the user sets."""

@@ -23,7 +23,7 @@ from soulsgym.spec.population import evaluation_specs
 from soulsgym.state import NUM_ACTIONS, Fights, Outcome, copied
 
 if TYPE_CHECKING:
-    from soulsgym.game.opening import GameOptions
+    from soulsgym.game.engine import GameOptions
 
 __all__ = ["Evaluation", "EvaluationSettings", "begin_fights", "evaluate", "made", "played_steps"]
 
@@ -102,7 +102,7 @@ def _share(number: int, most: int) -> int:
 
 
 def _game_engine(settings: EvaluationSettings, game: GameOptions) -> Engine:
-    from soulsgym.game.opening import open_engine
+    from soulsgym.game.engine import open_engine
 
     if settings.variant != STANDARD or settings.randomize:
         raise MisuseError("the game has no variants and cannot be randomised; leave out --variant and --randomize")

@@ -28,7 +28,7 @@ from soulsai.transport.frames import keep_freed_memory
 from soulsai.transport.links import LearnerLink
 
 if TYPE_CHECKING:
-    from soulsgym.game.opening import GameOptions
+    from soulsgym.game.engine import GameOptions
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from soulsgym.errors import GameError
 
 if TYPE_CHECKING:
     from soulsai.evaluation.evaluation import Evaluation
-    from soulsgym.game.opening import GameOptions
+    from soulsgym.game.engine import GameOptions
 
 GAME_S_PER_STEP = 0.1
 WORKERS = "fleet/workers"

@@ -36,7 +36,7 @@ from soulsgym.spec import FightSpec, load_fight
 from soulsgym.spec.population import Population
 
 if TYPE_CHECKING:
-    from soulsgym.game.opening import GameOptions
+    from soulsgym.game.engine import GameOptions
 
 FIGHTS_WORTH_THREADS = 256
 """Fewer fights are stepped sooner than another thread is woken."""
@@ -199,7 +199,7 @@ def _fights(config: Config) -> EncodedFights:
 
 
 def _game_fights(config: Config, game: GameOptions | None) -> EncodedFights:
-    from soulsgym.game.opening import GameOptions, open_engine
+    from soulsgym.game.engine import GameOptions, open_engine
 
     fight = config.fight
     spec = main_spec(config)

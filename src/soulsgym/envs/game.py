@@ -15,8 +15,8 @@ from soulsgym.envs.fights import EngineBatch, FightSettings
 from soulsgym.envs.spaces import FightLimits, observation_space
 from soulsgym.errors import MisuseError
 from soulsgym.game.attach import Game
-from soulsgym.game.frames import Frames
-from soulsgym.game.opening import GameOptions, open_engine
+from soulsgym.game.capture import Frames
+from soulsgym.game.engine import GameOptions, open_engine
 from soulsgym.parts.rewards import WeightedReward
 from soulsgym.parts.rewards.soulsgym import WEIGHTS
 from soulsgym.spec import load_fight

@@ -21,7 +21,7 @@ from soulsgym.game.clock import Clock, load_speed_control
 from soulsgym.game.keyboard import Keyboard, load_bindings, open_keys
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.process import Found, Process, find_processes, open_process
-from soulsgym.game.titles import TITLES
+from soulsgym.game.titles import TITLES, Remembered, Title
 from soulsgym.game.window import Window, open_window
 
 log = logging.getLogger(__name__)
@@ -42,11 +42,11 @@ class Game:
     found: Found
     process: Process
     memory: ProcessMemory
-    title: Any
+    title: Title
     keyboard: Keyboard
     window: Window
     clock: Clock
-    _saved: Any = None
+    _saved: Remembered | None = None
     _open: bool = field(default=True)
 
     def close(self) -> None:

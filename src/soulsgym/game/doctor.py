@@ -33,8 +33,8 @@ from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.pacing import TickPacer, probe
 from soulsgym.game.process import Found, Process, find_processes, open_process
 from soulsgym.game.saves import Backup, backups, find_saves
-from soulsgym.game.titles import TITLES
-from soulsgym.game.waiting import REAL_TIME, TimeSource
+from soulsgym.game.titles import TITLES, Title
+from soulsgym.game.waits import REAL_TIME, TimeSource
 from soulsgym.game.window import Window, open_window
 
 ADVISED = (800, 450)
@@ -254,16 +254,16 @@ def check_patterns(memory: ProcessMemory, table: AddressTable) -> Finding:
     return Finding("patterns", True, f"all {len(found)} pieces of code occur once")
 
 
-def check_in_game(title: Any) -> Finding:
+def check_in_game(title: Title) -> Finding:
     """Is a character loaded?"""
     if not title.is_ingame:
         return Finding("in game", False, "no character is loaded", "load one; a new knight of its own is best")
     return Finding("in game", True, f"a character with {title.player_hp} of {title.player_max_hp} HP is loaded")
 
 
-def check_screen(title: Any, window: Window) -> Finding:
+def check_screen(title: Title, window: Window) -> Finding:
     """Is it a window, and of a good size?"""
-    if getattr(title, "screen_mode", "window") != "window":
+    if title.screen_mode != "window":
         advice = "choose windowed mode in the game's graphics options"
         return Finding("screen", False, "the game runs in full screen, where it loses keys to other windows", advice)
     width, height = window.client_size()
@@ -298,11 +298,11 @@ def check_focus(window: Window) -> Finding:
     return Finding("focus", True, "the game has it")
 
 
-def check_keys(title: Any, keyboard: Keyboard, bindings: Mapping[str, str], time: TimeSource) -> Finding:
+def check_keys(title: Title, keyboard: Keyboard, bindings: Mapping[str, str], time: TimeSource) -> Finding:
     """Does the game follow the keys? Turns the camera and walks a step, there and back."""
     tries: list[tuple[str, str, _Turn | _Walk]] = [("forward", "backward", _Walk(title))]
     # Nobody can turn the camera by hand while it is locked on.
-    if not getattr(title, "lock_on", False):
+    if not title.lock_on:
         tries.insert(0, ("cameraleft", "cameraright", _Turn(title)))
     dead = [action for there, back, seen in tries for action in _tried_keys(keyboard, there, back, seen, time)]
     if dead:
@@ -318,7 +318,7 @@ class _Turn:
 
     enough = TURN_RAD
 
-    def __init__(self, title: Any) -> None:
+    def __init__(self, title: Title) -> None:
         self._title = title
         self.begin()
 
@@ -344,7 +344,7 @@ class _Walk:
 
     enough = WALK_M
 
-    def __init__(self, title: Any) -> None:
+    def __init__(self, title: Title) -> None:
         self._title = title
         self._animation = title.player_animation
         self.begin()
@@ -393,7 +393,7 @@ def _held(keyboard: Keyboard, action: str, shows: Callable[[], bool], time: Time
         keyboard.hold([])
 
 
-def check_speed(title: Any, clock: Clock, how: str, time: TimeSource) -> Finding:
+def check_speed(title: Title, clock: Clock, how: str, time: TimeSource) -> Finding:
     """Does the game's time stand still, and run twice as fast, when told to?"""
     try:
         clock.pause()
@@ -414,7 +414,7 @@ def check_speed(title: Any, clock: Clock, how: str, time: TimeSource) -> Finding
     return Finding("speed", True, f"the library {how}; at speed 0 the game stood, at {SPEED:g} it ran {rate:.2f} times")
 
 
-def _rate(title: Any, time: TimeSource, seconds: float) -> float:
+def _rate(title: Title, time: TimeSource, seconds: float) -> float:
     """How many seconds of the game pass in a real one now."""
     before, began = title.time, time.now()
     time.sleep(seconds)
@@ -424,7 +424,7 @@ def _rate(title: Any, time: TimeSource, seconds: float) -> float:
 HOOKS = "another tool may hold the game's clock: close it, and start the game again"
 
 
-def check_steps(title: Any, clock: Clock, time: TimeSource) -> Finding:
+def check_steps(title: Title, clock: Clock, time: TimeSource) -> Finding:
     """Can the game be moved on tick by tick?"""
 
     def glance() -> Moment:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,25 +14,45 @@ import numpy.typing as npt
 from soulsgym.actions import CONTROL, Controls
 from soulsgym.engine import START, Snapshot, refuse_out_of_range, standard_starts
 from soulsgym.errors import MisuseError, StartError
-from soulsgym.game.attach import Game
+from soulsgym.game.attach import Game, Launcher, attach
 from soulsgym.game.fight import INPUT_SETTLE_S, GameFight
 from soulsgym.game.pacing import STEPPINGS, Pacer, choose_pacer
 from soulsgym.game.reset import HARD_RESET_S, SETUP_SPEED, Setup, Start, wanted_pose
+from soulsgym.game.titles import fight_title
 from soulsgym.game.tracking import Tracker
-from soulsgym.game.waiting import REAL_TIME, TimeSource
+from soulsgym.game.waits import REAL_TIME, TimeSource
 from soulsgym.spec.game import GameSetup, Pose
 from soulsgym.state import FIGHT, Fights, Outcome, copied
 
 KIND = "game-1"
 """Kind of a snapshot."""
-STATUS = np.dtype([("frost_resistance", "f4", (1,)), ("frost_effect", "f4", (1,))])
 HIDDEN = np.dtype([("phase", "i4")])
+MISSING_FIELDS = ("dodged", "invulnerable")
+"""What a running game does not tell."""
+OF_MOVES = ("boss_move", "hit_by", "killed_by")
+"""What it does not tell of a boss whose moves nobody has written down."""
+
+
+@dataclass(frozen=True)
+class GameOptions:
+    """How to play on this machine. None of it comes from anywhere else: `launch` is a command that is run."""
+
+    speed: float = 3.0  # of the game, times its own; infinity: as fast as it goes
+    stepping: str = "auto"  # ticks: exact steps by a frozen clock; speed: run and pause; auto: what the game allows
+    pid: int | None = None  # which of several games
+    launch: str | Sequence[str] | None = None  # command that starts the game again after a crash
+
+    def __post_init__(self) -> None:
+        if not self.speed > 0.0:
+            raise MisuseError(f"game_speed {self.speed} is not possible; give a number above 0")
+        if self.stepping not in STEPPINGS:
+            raise MisuseError(f"stepping {self.stepping!r} is not known; give one of {', '.join(STEPPINGS)}")
 
 
 class GameEngine:
     """One fight in each of the running games, which are closed with the engine.
 
-    With `changes` a fight is real: both phases, real health, real deaths. Otherwise it is for training: health is
+    With `changes` a fight is real: all phases, real health, real deaths. Otherwise it is for training: health is
     counted here and restored in the game after every step, and the boss stays in `phase`.
     """
 
@@ -64,8 +85,11 @@ class GameEngine:
         self.plan = plan
         self.fights: Fights = np.zeros(n, FIGHT)
         self.fights["outcome"] = Outcome.DIED
-        self.statuses: npt.NDArray[Any] = np.zeros(n, STATUS)
-        self.statuses["frost_resistance"] = 1.0
+        title = type(fight_title(games[0].title))
+        self.statuses: npt.NDArray[Any] = np.zeros(n, [(name, "f4", (1,)) for name in title.statuses])
+        for name, unaffected in title.statuses.items():
+            self.statuses[name] = unaffected
+        self.missing_fields: tuple[str, ...] = MISSING_FIELDS + (() if plan.boss_moves else OF_MOVES)
         self.notes: list[dict[str, Any]] = [{} for _ in games]
         self._phase, self._game_speed, self._stepping, self._source = phase, game_speed, stepping, source
         self._generators = [np.random.default_rng() for _ in games]
@@ -75,7 +99,7 @@ class GameEngine:
                 plan, game, not changes, source, self._pacer_of,
                 relaunch=relaunch, hard_reset_s=hard_reset_s, speed=setup_speed,
             )  # fmt: skip
-            tracker = Tracker(plan, self.fights[i], self.statuses[i], training=not changes)
+            tracker = Tracker(plan, title, self.fights[i], self.statuses[i], training=not changes)
             self._fights.append(GameFight(setup, tracker, self.fights[i], self.notes[i], input_settle_s=input_settle_s))
         self._crew = ThreadPoolExecutor(n, "soulsgym-game") if n > 1 else None
         self._open = True
@@ -164,10 +188,10 @@ class GameEngine:
             game.close()
 
     def _pacer_of(self, game: Game) -> Pacer:
-        boss = self.plan.boss
+        title, boss = fight_title(game.title), self.plan.boss
         return choose_pacer(
             game.clock,
-            lambda: game.title.glance(boss),
+            lambda: title.glance(boss),
             stepping=self._stepping,
             game_speed=self._game_speed,
             source=self._source,
@@ -203,3 +227,24 @@ class GameEngine:
     def _check_open(self) -> None:
         if not self._open:
             raise MisuseError("the engine is closed; make another one")
+
+
+def open_engine(plan: GameSetup, options: GameOptions, *, phase: int = 1, changes: bool = False) -> GameEngine:
+    """An engine on the running game, which is let go again if that fails."""
+    if not 1 <= phase <= plan.phases:
+        raise MisuseError(f"phase {phase} is not there; {plan.name} has phases 1 to {plan.phases}")
+    launcher = Launcher(options.launch, plan.title) if options.launch else None
+    game = attach(plan.title, options.pid)
+    try:
+        return GameEngine(
+            plan,
+            [game],
+            phase=phase,
+            changes=changes,
+            game_speed=options.speed,
+            stepping=options.stepping,
+            relaunch=launcher,
+        )
+    except BaseException:
+        game.close()
+        raise

@@ -9,10 +9,9 @@ from typing import Any
 
 from soulsgym.actions import NO_DIRECTION, NOTHING, Button
 from soulsgym.errors import FocusLost, GameError, GameGone, GameHung, ReadFailed, SpeedControlError, StageFailed
-from soulsgym.game.aiming import Aim, LockKeeper
 from soulsgym.game.attach import Game
+from soulsgym.game.camera import Aim, LockKeeper
 from soulsgym.game.pacing import Pacer, Passage, TickPacer
-from soulsgym.game.pressing import FIRST_BUTTON, action_of, keys_of
 from soulsgym.game.reset import Setup, Start
 from soulsgym.game.titles import Sight
 from soulsgym.game.tracking import TICKS_PER_STEP, Record, Tracker
@@ -33,8 +32,28 @@ NO_EFFECT, NO_EFFECT_LIMIT = 3, 10
 """After so many actions in a row without any effect the focus is asked for again, and after so many the fight ends."""
 MOST_SKIPPED = 300
 """Steps that can be merged into one: the longest animation takes 25 s."""
-ATTACKS = (FIRST_BUTTON, FIRST_BUTTON + 1)
-"""The actions that the weapon answers: light and heavy attack."""
+KEYS_OF_DIRECTION = (
+    ("forward",),
+    ("forward", "right"),
+    ("right",),
+    ("right", "backward"),
+    ("backward",),
+    ("backward", "left"),
+    ("left",),
+    ("left", "forward"),
+)
+KEY_OF_BUTTON = {
+    Button.ROLL: "roll",
+    Button.LIGHT: "lightattack",
+    Button.HEAVY: "heavyattack",
+    Button.PARRY: "parry",
+}
+
+
+def keys_of(direction: int, button: int) -> tuple[tuple[str, ...], str]:
+    """The keys to hold, and the one to tap after them; empty for none."""
+    held = KEYS_OF_DIRECTION[direction] if direction >= 0 else ()
+    return held, KEY_OF_BUTTON[Button(button)] if button != Button.NONE else ""
 
 
 class GameFight:
@@ -51,7 +70,7 @@ class GameFight:
     ) -> None:
         self.setup, self.tracker, self.record, self.notes = setup, tracker, record, notes
         self._input_settle_s = input_settle_s
-        self._keeper = LockKeeper(setup.camera)
+        self._keeper = self._new_keeper()
         self._start: Start | None = None
         self._sight: Sight | None = None
         self._passed = 0
@@ -61,6 +80,9 @@ class GameFight:
     def game(self) -> Game:
         """The game that runs now."""
         return self.setup.game
+
+    def _new_keeper(self) -> LockKeeper:
+        return LockKeeper(self.setup.camera, self.setup.title.throw_animations)
 
     def begin(self, start: Start) -> None:
         """Set the game up for a fight and begin it."""
@@ -79,7 +101,7 @@ class GameFight:
         except BaseException:
             self._let_go()
             raise
-        self._keeper = LockKeeper(self.setup.camera)
+        self._keeper = self._new_keeper()
         self._start, self._sight, self._idle_actions = start, sight, 0
         self._note_maxima(sight)
         self._tell(Passage(0, 0.0, 0.0), 0.0, 0)
@@ -110,15 +132,14 @@ class GameFight:
     def _step(self, direction: int, button: int) -> None:
         source = self.setup.source
         begun, calls, step = source.now(), self.game.process.calls, int(self.record["step"])
-        action = action_of(direction, button)
-        if action is not None and not self.record["action_mask"][action]:
-            action, direction, button = None, NO_DIRECTION, Button.NONE  # the game would queue it up
+        if not self.tracker.allows(direction, button):
+            direction, button = NO_DIRECTION, Button.NONE  # the game would queue it up
         passage = Passage(0, 0.0, 0.0)
         try:
             passage, sight = self._play(*keys_of(direction, button))
             self.tracker.finish(sight, passage.ticks, passage.game_s)
             self._sight = sight
-            self._look_after(sight, passage.ticks, action)
+            self._look_after(sight, direction, button)
         except GameError as error:
             self._break_off(error)
             self.record["step"] = step + 1
@@ -137,12 +158,11 @@ class GameFight:
         while True:
             try:
                 self._keep_focus()
-                early = self._passed < RELEASE_TICK
-                self._press((*hold, *aim.hold), tap if early else "", aim)
                 before = self._passed
-                passage = pacer.run(
-                    max(1, TICKS_PER_STEP - before), self._on_tick(before), {RELEASE_TICK - before: self._release}
-                )
+                early, ticks = before < RELEASE_TICK, max(1, TICKS_PER_STEP - before)
+                self._press((*hold, *aim.hold), tap if early else "", aim)
+                release_at = RELEASE_TICK - before if early else min(RELEASE_TICK, ticks)
+                passage = pacer.run(ticks, self._on_tick(before), {release_at: self._release})
                 self._passed, game_s = before + passage.ticks, game_s + passage.game_s
                 over_s = passage.overshoot_s + max(0, before - TICKS_PER_STEP) / 60
                 return Passage(self._passed, game_s, over_s), self._settled_look()
@@ -195,7 +215,7 @@ class GameFight:
 
     def _release(self) -> None:
         keyboard = self.game.keyboard
-        taps = {"roll", "lightattack", "heavyattack", "parry", "lock_on"} & keyboard.held
+        taps = {*KEY_OF_BUTTON.values(), "lock_on"} & keyboard.held
         for tap in taps:
             keyboard.release(tap)
         if taps and self._pacer().stepping == TickPacer.stepping:  # a game that runs does not wait for us
@@ -221,7 +241,7 @@ class GameFight:
             last = sight
         return last
 
-    def _look_after(self, sight: Sight, ticks: int, action: int | None) -> None:
+    def _look_after(self, sight: Sight, direction: int, button: int) -> None:
         """Restore what a training fight restores, and see whether something is wrong with the game."""
         g, setup = self.record, self.setup
         outcome = Outcome(int(g["outcome"]))
@@ -236,7 +256,7 @@ class GameFight:
         if self.tracker.outside(sight):
             x, y = sight.player_pose[:2]
             raise StageFailed("arena", f"the player is outside at x {x:.1f}, y {y:.1f}")
-        self._watch_effects(sight, action)
+        self._watch_effects(sight, direction, button)
 
     def _restore(self, sight: Sight, outcome: Outcome) -> None:
         title, setup = self.setup.title, self.setup
@@ -247,24 +267,25 @@ class GameFight:
         if sight.player_hp < sight.player_max_hp or outcome is Outcome.FELL:
             title.reset_player_hp()
         if sight.boss_hp < sight.boss_max_hp:
-            title.reset_boss_hp(setup.plan.boss)
+            setup.boss.reset_hp()
         if outcome is Outcome.FELL:
             # At once, or the game kills the player and loads.
             assert self._start is not None
             title.player_pose = self._start.player_poses[0]
         self.tracker.restored(sight.player_max_hp, sight.boss_max_hp)
 
-    def _watch_effects(self, sight: Sight, action: int | None) -> None:
+    def _watch_effects(self, sight: Sight, direction: int, button: int) -> None:
         """Keys that do nothing are a menu's, and attacks that nobody knows are those of bare hands."""
-        if action is not None and sight.player_animation == self.setup.names.idle:
+        acts = direction >= 0 or button != Button.NONE
+        if acts and sight.player_animation == self.setup.names.idle:
             self._idle_actions += 1
             if self._idle_actions % NO_EFFECT == 0:  # the system may say that the window has the focus and be wrong
                 self._regain_focus()
         if self._idle_actions >= NO_EFFECT_LIMIT:
             raise StageFailed("keys", f"{NO_EFFECT_LIMIT} actions had no effect; a menu may be open")
-        if action in ATTACKS and self.record["player_animation"] < 0:
+        if button in (Button.LIGHT, Button.HEAVY) and self.record["player_animation"] < 0:
             self.setup.weapon_works = False
-            self.notes["weapon"] = f"an attack gave {sight.player_animation}, which is none with the sword"
+            self.notes["weapon"] = f"an attack gave {sight.player_animation}, which is not in the table of animations"
 
     def _break_off(self, error: GameError) -> None:
         log.warning("the fight is broken off: %s", error)

@@ -11,7 +11,10 @@ from soulsgym.game.addresses import AddressTable
 from soulsgym.game.process import Found
 from soulsgym.game.saves import Backup, steam_folders
 
-PACKAGES = {"linux": {"Xlib": "python-xlib", "mss": "mss"}, "win32": {}}
+PACKAGES = {
+    "linux": {"Xlib": "python-xlib", "mss": "mss", "PIL": "pillow"},
+    "win32": {"mss": "mss", "PIL": "pillow"},
+}
 """What is imported to play on a system, and what it is called where it comes from."""
 PTRACE = "sudo sysctl kernel.yama.ptrace_scope=0"
 OLD_S = 7 * 24 * 3600.0
@@ -51,7 +54,7 @@ def check_packages(platform: str, is_installed: Callable[[str], bool]) -> Findin
     absent = [package for module, package in needed.items() if not is_installed(module)]
     if absent:
         return Finding("packages", False, f"not installed: {', '.join(absent)}", "pip install 'soulsgym[game]'")
-    return Finding("packages", True, f"{', '.join(needed.values())} installed" if needed else "none are needed")
+    return Finding("packages", True, f"{', '.join(needed.values())} installed")
 
 
 def check_rights(platform: str, proc: Path, *, is_root: bool) -> Finding:

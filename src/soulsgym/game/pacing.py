@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from soulsgym.errors import GameHung, MisuseError, SpeedControlError
-from soulsgym.game.waiting import REAL_TIME, TimeSource, sleep_until
+from soulsgym.game.waits import REAL_TIME, TimeSource, sleep_until
 
 log = logging.getLogger(__name__)
 

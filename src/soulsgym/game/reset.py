@@ -14,21 +14,20 @@ from soulsgym.errors import (
     GameError,
     GameGone,
     GameHung,
-    MisuseError,
     ReadFailed,
     SpeedControlError,
     StageFailed,
 )
-from soulsgym.game.addresses import load_addresses
-from soulsgym.game.aiming import CameraKeys
+from soulsgym.game import stages
+from soulsgym.game.camera import CameraKeys
 from soulsgym.game.pacing import Pacer
-from soulsgym.game.stages import arriving, placing
-from soulsgym.game.waiting import TimeSource, Waits
+from soulsgym.game.titles import Boss, FightTitle, Sight, fight_title
+from soulsgym.game.waits import TimeSource, Waits
 from soulsgym.spec.game import GameSetup, Pose
 
 if TYPE_CHECKING:
+    from soulsgym.game.addresses import AnimationNames
     from soulsgym.game.attach import Game
-    from soulsgym.game.titles import Sight
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +59,6 @@ class Body:
 
     pose: tuple[float, ...]
     animation: str
-    hp: int
 
 
 @dataclass(frozen=True)
@@ -101,37 +99,43 @@ class Setup:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = load_addresses(self.plan.title).animations
-        if names is None:
-            raise MisuseError(f"title {self.plan.title!r} names no animations; a fight there cannot be set up")
-        self.names = names
         self._stages: dict[str, float] = {}
+        _ = self.boss, self.names  # refused now if the title lacks them
 
     @property
-    def title(self) -> Any:
+    def title(self) -> FightTitle:
         """The title of the game that runs now."""
-        return self.game.title
+        return fight_title(self.game.title)
+
+    @property
+    def boss(self) -> Boss:
+        """The boss in the game that runs now."""
+        return self.title.boss(self.plan.boss)
+
+    @property
+    def names(self) -> AnimationNames:
+        """What the names of animations mean."""
+        return self.title.names
 
     def look(self) -> Sight:
         """What is seen now. A game that ticks faster than its memory can be read is stopped for it."""
         clock = self.game.clock
         try:
-            sight: Sight = self.title.look(self.plan.boss)
+            return self.title.look(self.plan.boss)
         except ReadFailed:
             speed = clock.speed
             if speed == 0.0:
                 raise
             clock.pause()
             try:
-                sight = self.title.look(self.plan.boss)
+                return self.title.look(self.plan.boss)
             finally:
                 clock.set_speed(speed)
-        return sight
 
     def body(self) -> Body:
         """The player alone, who can be seen where the boss cannot."""
         title = self.title
-        return Body(tuple(map(float, title.player_pose)), title.player_animation, int(title.player_hp))
+        return Body(tuple(map(float, title.player_pose)), title.player_animation)
 
     def run(self, start: Start) -> Sight:
         """Bring the game to the start of a fight, or say in one sentence what was tried."""
@@ -222,18 +226,18 @@ def wanted_pose(plan: GameSetup, given: np.ndarray[Any, Any], standard: Pose) ->
 
 
 STAGES: tuple[Stage, ...] = (
-    Stage("focus", 10.0, "the window has the focus, no key is down", arriving.always, arriving.focus, RESTART),
-    Stage("in_game", 120.0, "a character is loaded", arriving.always, arriving.in_game, RESTART),
-    Stage("flags", 5.0, "character and world are those of the fight", arriving.always, arriving.flags, RELOAD),
-    Stage("reload", 90.0, "the player stands at the bonfire", arriving.reload_is_due, arriving.reload, RESTART),
-    Stage("menu", 15.0, "keys reach the player", arriving.keys_are_unsure, arriving.menu, RELOAD),
-    Stage("fog_gate", 45.0, "the player has passed the fog wall", arriving.is_outside, arriving.fog_gate, RELOAD),
-    Stage("arena", 10.0, "player and boss are alive", arriving.always, arriving.arena, RELOAD),
-    Stage("weapon", 15.0, "an attack key gives an attack", placing.weapon_is_unsure, placing.weapon, RELOAD),
-    Stage("phase", 60.0, "the boss is in the phase", placing.phase_is_missing, placing.phase, RELOAD),
-    Stage("freeze", 5.0, "nobody moves, attacks or is hit", arriving.always, placing.freeze, RELOAD),
-    Stage("poses", 12.0, "both stand in their places at full health", arriving.always, placing.poses, ARENA),
-    Stage("lock_on", 10.0, "the camera is locked on the boss", arriving.always, placing.lock_on, ARENA),
-    Stage("ready", 20.0, "the clock stands and the fight may begin", arriving.always, placing.ready, ARENA),
+    Stage("focus", 10.0, "the window has the focus, no key is down", stages.always, stages.focus, RESTART),
+    Stage("in_game", 120.0, "a character is loaded", stages.always, stages.in_game, RESTART),
+    Stage("flags", 5.0, "character and world are those of the fight", stages.always, stages.flags, RELOAD),
+    Stage("reload", 90.0, "the player stands at the bonfire", stages.reload_is_due, stages.reload, RESTART),
+    Stage("menu", 15.0, "keys reach the player", stages.keys_are_unsure, stages.menu, RELOAD),
+    Stage("fog_gate", 45.0, "the player has passed the fog wall", stages.is_outside, stages.fog_gate, RELOAD),
+    Stage("arena", 10.0, "player and boss are alive", stages.always, stages.arena, RELOAD),
+    Stage("weapon", 15.0, "an attack key gives an attack", stages.weapon_is_unsure, stages.weapon, RELOAD),
+    Stage("phase", 60.0, "the boss is in the phase", stages.phase_is_missing, stages.phase, RELOAD),
+    Stage("freeze", 5.0, "nobody moves, attacks or is hit", stages.always, stages.freeze, RELOAD),
+    Stage("poses", 12.0, "both stand in their places at full health", stages.always, stages.poses, ARENA),
+    Stage("lock_on", 10.0, "the camera is locked on the boss", stages.always, stages.lock_on, ARENA),
+    Stage("ready", 20.0, "the clock stands and the fight may begin", stages.always, stages.ready, ARENA),
 )
 """In this order. Those that are not needed are passed over."""

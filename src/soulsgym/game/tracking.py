@@ -5,58 +5,30 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.actions import NOTHING
+from soulsgym.actions import NOTHING, Button
 from soulsgym.errors import ReadFailed
 from soulsgym.game.pacing import TICKS_PER_S
 from soulsgym.spec.game import FALL_MOVE, NO_MOVE, GameSetup
 from soulsgym.state import MAX_DURATION_S, Outcome
 
 if TYPE_CHECKING:
-    from soulsgym.game.titles import Sight
+    from soulsgym.game.titles import FightTitle, Glance, Sight
 
 log = logging.getLogger(__name__)
 
 TICKS_PER_STEP = 6
 ROUNDING_S = 1e-6
 """Sixty ticks add up to a little less than they are."""
-ATTACKS = ("Attack", "Throw")
-"""How the names of animations begin that can hurt somebody."""
-CRITICAL = "Death"
-"""How the names of animations begin that the player does not come back from."""
 RESTART_SLACK_S = 0.02
 ROLLS, BUTTONS = slice(8, 16), slice(16, 19)
 
 Record = Any
 """One row of FIGHT."""
-
-
-class Seen(Protocol):
-    """What a glance shows, and a closer look too."""
-
-    @property
-    def player_hp(self) -> int:
-        """Health of the player in the game."""
-        ...
-
-    @property
-    def boss_hp(self) -> int:
-        """Health of the boss in the game."""
-        ...
-
-    @property
-    def player_animation(self) -> str:
-        """Name of what the player does."""
-        ...
-
-    @property
-    def boss_animation(self) -> str:
-        """Name of what the boss does."""
-        ...
 
 
 class Label:
@@ -90,8 +62,11 @@ class Label:
 class Tracker:
     """Keeps the record of one fight. In training health is counted here, since the game's is restored every step."""
 
-    def __init__(self, plan: GameSetup, record: Record, status: Record, *, training: bool) -> None:
-        self._plan, self._record, self._status, self._training = plan, record, status, training
+    def __init__(
+        self, plan: GameSetup, title: type[FightTitle], record: Record, status: Record, *, training: bool
+    ) -> None:
+        self._plan, self._title, self._record, self._status = plan, title, record, status
+        self._training = training
         self._tick_s = plan.label_s_per_step / TICKS_PER_STEP
         self._player_ids = {animation.name: i for i, animation in enumerate(plan.player_animations)}
         self._boss_ids = {name: i for i, name in enumerate(plan.boss_animations)}
@@ -109,6 +84,7 @@ class Tracker:
         self.phase, self._game_s = 1, 0.0
         self._hp: tuple[int, int] = (plan.player_hp, plan.boss_hp)
         self._boss_attack = self._player_attack = self._hurt_by = self._hurt_with = ""
+        self._can_walk = self._can_roll = self._can_attack = False
 
     def begin(self, sight: Sight, *, phase: int, player_hp: float = math.nan, boss_hp: float = math.nan) -> None:
         """A fight begins with what is seen now; health that is not given is full, or the game's own in a real fight."""
@@ -126,13 +102,14 @@ class Tracker:
         g["step"], g["time_s"], g["outcome"] = 0, 0.0, Outcome.RUNNING
         self._show(sight)
 
-    def see(self, tick: int, glance: Seen) -> None:
+    def see(self, tick: int, glance: Glance) -> None:
         """What is seen after a tick of the step."""
         self.player.see(tick, glance.player_animation)
         self.boss.see(tick, glance.boss_animation)
-        if glance.boss_animation.startswith(ATTACKS):
+        attacks = self._title.attack_animations
+        if glance.boss_animation.startswith(attacks):
             self._boss_attack = glance.boss_animation
-        if glance.player_animation.startswith(ATTACKS):
+        if glance.player_animation.startswith(attacks):
             self._player_attack = glance.player_animation
         if self._hp[0] > glance.player_hp:
             self._hurt_by = self._boss_attack
@@ -154,7 +131,10 @@ class Tracker:
             may_restart=sight.player_animation in self._locking,
         )
         self.boss.finish(
-            ticks, sight.boss_animation, sight.boss_animation_s, may_restart=sight.boss_animation.startswith(ATTACKS)
+            ticks,
+            sight.boss_animation,
+            sight.boss_animation_s,
+            may_restart=sight.boss_animation.startswith(self._title.attack_animations),
         )
         taken, dealt = self._damage(sight)
         g["damage_taken"], g["damage_dealt"] = taken, dealt
@@ -202,9 +182,9 @@ class Tracker:
     def _watch_phase(self, boss_animation: str, boss_hp: int) -> None:
         if self.phase == self._plan.phases:
             return
-        change = self._plan.changes[self.phase - 1]
+        later = self._plan.changes[self.phase - 1]
         # Where no name tells it, health does.
-        if boss_animation == change.animation if change.animation else 0 < boss_hp <= change.boss_hp:
+        if boss_animation == later.animation if later.animation else 0 < boss_hp <= later.boss_hp:
             self.phase += 1
 
     def _damage(self, sight: Sight) -> tuple[float, float]:
@@ -221,7 +201,7 @@ class Tracker:
         return min(taken, player_hp), min(dealt, boss_hp)
 
     def _really_dead(self, sight: Sight) -> bool:
-        return sight.player_hp <= 0 or sight.player_animation.startswith(CRITICAL)
+        return sight.player_hp <= 0 or sight.player_animation.startswith(self._title.death_animations)
 
     def _outcome(self, sight: Sight) -> Outcome:
         g = self._record
@@ -247,29 +227,34 @@ class Tracker:
         g["player_move"], g["player_move_s"] = plan.player_move(self.player.name), sight.player_animation_s
         g["invulnerable"] = 0
         g["action_mask"][:] = self._open(sight.player_sp)
-        self._status["frost_resistance"][0] = min(max(sight.frost_resistance, 0.0), 1.0)
-        self._status["frost_effect"][0] = min(max(sight.frost_effect, 0.0), 1.0)
+        for name, share in zip(self._title.statuses, sight.statuses, strict=True):
+            self._status[name][0] = min(max(share, 0.0), 1.0)
+
+    def allows(self, direction: int, button: int) -> bool:
+        """Would the game take this control now?"""
+        if button == Button.NONE:
+            return direction < 0 or self._can_walk
+        return self._can_roll if button == Button.ROLL else self._can_attack
 
     def _open(self, stamina: float) -> npt.NDArray[np.int8]:
         """The actions that the game would take now: pressed too early they would be queued up and come late."""
-        mask = np.zeros(NOTHING + 1, np.int8)
-        mask[NOTHING] = 1
         g = self._record
-        if g["outcome"] != Outcome.RUNNING or g["player_move"] == FALL_MOVE:
-            return mask
         attack, roll, walk = (
             self.player.seconds >= after_s - ROUNDING_S
             for after_s in self._timings.get(self.player.name, (0.0, 0.0, 0.0))
         )
-        tired = math.floor(stamina) <= 0
-        mask[: ROLLS.start] = walk
-        mask[ROLLS] = roll and not tired
-        mask[BUTTONS] = attack and not tired
+        free = g["outcome"] == Outcome.RUNNING and g["player_move"] != FALL_MOVE
+        rested = free and math.floor(stamina) > 0
+        self._can_walk, self._can_roll, self._can_attack = walk and free, roll and rested, attack and rested
+        mask = np.ones(NOTHING + 1, np.int8)
+        mask[: ROLLS.start], mask[ROLLS], mask[BUTTONS] = self._can_walk, self._can_roll, self._can_attack
         return mask
 
     def _id(self, ids: dict[str, int], name: str) -> int:
         number = ids.get(name, -1)
-        expected = name in ("", *(change.animation for change in self._plan.changes)) or name.startswith(CRITICAL)
+        expected = name in ("", *(change.animation for change in self._plan.changes)) or name.startswith(
+            self._title.death_animations
+        )
         if number < 0 and not expected:
             if name not in self.unknown:
                 log.warning("animation %r is not in the table of %s; it is shown as -1", name, self._plan.name)

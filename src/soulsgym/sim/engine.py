@@ -29,6 +29,8 @@ class SimEngine:
     that many step the fights together; the result is the same for any number.
     """
 
+    missing_fields: tuple[str, ...] = ()
+
     def __init__(
         self,
         specs: FightSpec | Sequence[FightSpec],

@@ -11,8 +11,8 @@ from soulsai.errors import ConfigError
 from soulsai.evaluation import Evaluation
 from soulsai.runs.run import Run
 from soulsgym.errors import GameError, GameHung, GameNotFound, MisuseError
-from soulsgym.game import attach, opening
-from soulsgym.game.opening import GameOptions
+from soulsgym.game import attach, engine
+from soulsgym.game.engine import GameOptions
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import load_fight
 from soulsgym.state import Outcome
@@ -56,7 +56,7 @@ def game(monkeypatch):
         pass
 
     opened.clear()
-    monkeypatch.setattr(opening, "open_engine", Fresh)
+    monkeypatch.setattr(engine, "open_engine", Fresh)
     monkeypatch.setattr(attach, "running", lambda name="darksouls3", pid=None: None)
     return Fresh
 

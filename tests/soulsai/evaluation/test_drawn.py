@@ -96,7 +96,7 @@ def test_table_of_the_report(with_outcomes):
 
 
 def test_the_game_has_no_drawn_files():
-    from soulsgym.game.opening import GameOptions
+    from soulsgym.game.engine import GameOptions
 
     with pytest.raises(MisuseError, match="the game has no variants"):
         evaluate(ScriptedFighter("idle"), 1, variant="drawn:3", game=GameOptions())

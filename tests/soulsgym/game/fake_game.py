@@ -12,10 +12,11 @@ from types import SimpleNamespace
 from fake_window import FakeKeys, FakeWindow
 
 from soulsgym.errors import GameGone, GameHung, ReadFailed, SpeedControlError
+from soulsgym.game.addresses import load_addresses
 from soulsgym.game.attach import Game
 from soulsgym.game.keyboard import Keyboard, load_bindings
 from soulsgym.game.process import Found
-from soulsgym.game.titles.sight import Glance, Sight
+from soulsgym.game.titles import DarkSoulsIII, Glance, Sight
 from soulsgym.spec import load_fight
 
 MS_PER_TICK = 1000 / 60
@@ -390,14 +391,32 @@ def _permission(name):
     return property(get, put)
 
 
-class FakeTitle:
+class FakeBoss:
+    """What the game layer knows of the boss."""
+
+    hp, max_hp, flags = _plain("boss_hp"), _plain("boss_max_hp"), _plain("flags_ok")
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    @property
+    def pose(self):
+        return tuple(self.world.boss_pose)
+
+    @pose.setter
+    def pose(self, pose):
+        self.world.boss_pose = list(map(float, pose))
+
+    def reset_hp(self):
+        self.world.boss_hp = self.world.boss_max_hp
+
+
+class FakeTitle(DarkSoulsIII):
     """What the game layer knows of the game."""
 
     player_hp, player_sp = _plain("hp"), _plain("sp")
     player_max_hp, player_max_sp = _plain("max_hp"), _plain("max_sp")
     player_animation = _plain("animation")
-    iudex_hp = vordt_hp = _plain("boss_hp")
-    iudex_flags = vordt_flags = _plain("flags_ok")
     player_stats, last_bonfire = _plain("stats"), _plain("bonfire")
     lock_on = _plain("lock")
     lock_on_bonus_range, los_lock_on_deactivate_time = _plain("bonus_range"), _plain("unseen_s")
@@ -440,35 +459,27 @@ class FakeTitle:
                 self.world.pose[0] += 3.0
 
     @property
-    def iudex_pose(self):
-        return tuple(self.world.boss_pose)
-
-    @iudex_pose.setter
-    def iudex_pose(self, pose):
-        self.world.boss_pose = list(map(float, pose))
-
-    vordt_pose = iudex_pose
-
-    @property
     def camera_pose(self):
         world = self.world
         x, y, z = world.pose[:3]
         nx, ny = math.sin(world.view), math.cos(world.view)
         return x - 3.6 * nx, y - 3.6 * ny, z + 2.0, nx, ny, 0.0
 
-    def reset_player_hp(self):
-        self.player_hp = self.world.max_hp
+    @property
+    def names(self):
+        return load_addresses("darksouls3").animations
 
-    def reset_player_sp(self):
-        self.player_sp = self.world.max_sp
-
-    def reset_boss_hp(self, boss):
-        assert boss == self.world.plan.boss
-        self.world.boss_hp = self.world.boss_max_hp
+    def boss(self, name):
+        assert name == self.world.plan.boss
+        return FakeBoss(self.world)
 
     def die(self):
         self.allow_deaths = self.allow_player_death = True
         self.player_hp = 0
+
+    def _player_object(self):
+        self.world.check_readable()
+        return self.world.loads
 
     def clear_cache(self):
         self.world.check()
@@ -499,9 +510,8 @@ class FakeTitle:
             player_max_sp=world.max_sp, boss_hp=world.boss_hp, boss_max_hp=world.boss_max_hp,
             player_pose=tuple(world.pose), boss_pose=tuple(world.boss_pose), camera_pose=self.camera_pose,
             player_animation=world.animation, boss_animation=world.boss_animation,
-            player_animation_s=(world.animation_ticks + 1) / 60, player_animation_length_s=1.0,
-            boss_animation_s=(world.boss_ticks + 1) / 60, boss_animation_length_s=1.5, lock_on=world.lock,
-            frost_resistance=world.frost, frost_effect=0.0,
+            player_animation_s=(world.animation_ticks + 1) / 60,
+            boss_animation_s=(world.boss_ticks + 1) / 60, lock_on=world.lock, statuses=(world.frost, 0.0),
         )  # fmt: skip
 
 

@@ -412,7 +412,8 @@ def test_packages():
     assert machine.check_packages("linux", lambda module: True).ok is True
     missing = machine.check_packages("linux", lambda module: module != "Xlib")
     assert (missing.ok, missing.text) == (False, "not installed: python-xlib")
-    assert machine.check_packages("win32", lambda module: False).ok is True
+    assert machine.check_packages("win32", lambda module: True).ok is True
+    assert "mss, pillow" in machine.check_packages("win32", lambda module: False).text
 
 
 @pytest.mark.parametrize(

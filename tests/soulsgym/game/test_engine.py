@@ -12,8 +12,10 @@ from soulsgym.envs.game import limits_of_plan
 from soulsgym.envs.spaces import observation_space
 from soulsgym.errors import FocusLost, MisuseError, StageFailed, StartError
 from soulsgym.game.engine import KIND, GameEngine
+from soulsgym.game.memory import ProcessMemory
+from soulsgym.game.titles import EldenRing
 from soulsgym.spec import load_fight
-from soulsgym.state import Outcome, observation_of
+from soulsgym.state import FIGHT, Outcome, observation_of
 
 FORWARD, RIGHT, ROLL, LIGHT = 0, 2, 8, 16
 EVERYONE = np.ones(1, np.bool_)
@@ -95,12 +97,12 @@ def in_space(ring):
 )
 def test_settings_that_cannot_be_are_refused(settings, message):
     with pytest.raises(MisuseError, match=message):
-        GameEngine(load_fight("iudex").game, [fake_game()], **settings)
+        GameEngine(load_fight("iudex", moves=False).game, [fake_game()], **settings)
 
 
 def test_an_engine_needs_a_game():
     with pytest.raises(MisuseError, match="no game is given"):
-        GameEngine(load_fight("iudex").game, [])
+        GameEngine(load_fight("iudex", moves=False).game, [])
 
 
 def test_wrong_shapes_are_refused(ring):
@@ -121,6 +123,20 @@ def test_impossible_starts_are_refused(ring, key, value):
     starts[key] = value
     with pytest.raises(StartError, match=key):
         ring.engine.check_starts(starts)
+
+
+@pytest.mark.parametrize(("boss", "more"), [("iudex", ()), ("vordt", ("boss_move", "hit_by", "killed_by"))])
+def test_an_engine_says_what_it_cannot_tell(boss, more):
+    missing = Ring(boss).engine.missing_fields
+    assert missing == ("dodged", "invulnerable", *more)
+    assert set(missing) <= set(FIGHT.names)
+
+
+def test_a_title_without_what_fights_need_is_refused_in_one_sentence(rings):
+    game = fake_game()
+    game.title = EldenRing(ProcessMemory(rings.process))
+    with pytest.raises(MisuseError, match="EldenRing cannot be fought in yet: its data lack the fields of a boss"):
+        GameEngine(load_fight("iudex", moves=False).game, [game])
 
 
 # ---- steps
@@ -308,6 +324,27 @@ def test_a_lock_that_comes_back_by_itself_is_not_undone(peaceful):
     peaceful.step()
     assert peaceful.world.lock
     assert peaceful.world.lock_presses == presses
+
+
+def test_a_lock_that_is_tapped_late_in_a_step_is_released_in_it(peaceful):
+    world = peaceful.world
+    world.lock, world.habits.refuses_lock = False, True
+    assert not peaceful.step()["lock_on"]
+    begin, presses, tick = world.ticks, world.lock_presses, world.tick
+
+    def lapse_after_the_release():
+        tick()
+        if world.ticks == begin + 4:
+            world.habits.lapse, world.habits.refuses_lock = True, False
+
+    world.tick = lapse_after_the_release
+    peaceful.step()
+    assert peaceful.note["lapses"] == 1
+    assert world.lock_presses == presses + 2
+    assert world.lock
+    assert not world.keys.down
+    peaceful.step()
+    assert world.lock_presses == presses + 2
 
 
 def test_a_boss_behind_the_camera_is_turned_to(peaceful):

@@ -13,6 +13,7 @@ from soulsgym.game import reset
 from soulsgym.game.engine import GameEngine
 from soulsgym.game.reset import STAGES, wanted_pose
 from soulsgym.spec import load_fight
+from soulsgym.spec.game import PhaseChange
 
 LONGEST_S = 600.0
 """No reset takes longer, whatever the game does."""
@@ -181,7 +182,7 @@ def test_health_that_returns_without_a_death_is_no_respawn(ring):
 
 
 def test_a_start_in_a_wall_is_left_for_another_one():
-    plan, ring = load_fight("iudex").game, Ring()
+    plan, ring = load_fight("iudex", moves=False).game, Ring()
     order = np.random.default_rng(5).permutation(len(plan.player_starts))
     first, second = (plan.player_starts[i] for i in order[:2])
     ring.world.habits.bad_place = first
@@ -217,7 +218,7 @@ def test_a_given_pose_gets_the_height_of_the_ground_nearby(ring):
     ring.begin(player_pose=(146.0, 582.0, 1.0), boss_pose=(141.0, 592.0, 0.2))
     assert ring.world.pose == [146.0, 582.0, -69.248, 1.0]
     assert ring.world.boss_pose[:2] == [141.0, 592.0]
-    plan = load_fight("iudex").game
+    plan = load_fight("iudex", moves=False).game
     assert wanted_pose(plan, np.full(3, np.nan), plan.boss_start) == plan.boss_start
 
 
@@ -297,6 +298,17 @@ def test_a_second_phase_that_does_not_come_is_named():
     ring.world.habits.no_second_phase = True
     with pytest.raises(StageFailed, match="phase: the boss does not begin phase 2 with 100 health"):
         ring.begin()
+
+
+def test_a_later_phase_is_brought_about_one_by_one():
+    later = (PhaseChange(400, "", 2.0, 1.0), PhaseChange(100, "", 3.0, 1.0))
+    ring = Ring("vordt")
+    plan = ring.engine._fights[0].setup.plan
+    ring.engine._fights[0].setup.plan = dataclasses.replace(plan, phases=3, changes=later)
+    ring.begin(phase=3)
+    assert ring.engine._fights[0].setup.phase == 3
+    assert ring.note["stages"]["phase"] == pytest.approx(5.0 / 3.0, abs=0.1)
+    assert ring.world.boss_hp == ring.world.boss_max_hp
 
 
 @pytest.mark.parametrize(("hours", "is_reset"), [(3, False), (591, True), (-1, True)])

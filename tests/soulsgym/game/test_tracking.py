@@ -6,14 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from soulsgym.actions import NOTHING
+from soulsgym.actions import NOTHING, Button
 from soulsgym.envs.game import limits_of_plan
 from soulsgym.envs.spaces import observation_space
 from soulsgym.errors import ReadFailed
-from soulsgym.game.engine import STATUS
-from soulsgym.game.titles.sight import Glance, Sight
-from soulsgym.game.tracking import Tracker
+from soulsgym.game import tracking
 from soulsgym.spec import load_fight
+from soulsgym.spec.game import PhaseChange
+from soulsgym.game.titles import DarkSoulsIII, Glance, Sight
+from soulsgym.game.tracking import Tracker
 from soulsgym.state import FIGHT, Outcome, observation_of
 
 TICK_S = 0.097 / 6
@@ -21,18 +22,20 @@ STANDING = Sight(
     time_ms=5000, player_hp=454, player_max_hp=454, player_sp=95, player_max_sp=95, boss_hp=1037, boss_max_hp=1037,
     player_pose=(132.0, 575.0, -68.0, -2.8), boss_pose=(141.0, 592.0, -68.8, 0.6),
     camera_pose=(131.0, 572.0, -66.0, 0.5, 0.85, -0.16), player_animation="Idle", boss_animation="IdleBattle",
-    player_animation_s=0.5, player_animation_length_s=2.0, boss_animation_s=0.5, boss_animation_length_s=2.0,
-    lock_on=True, frost_resistance=1.0, frost_effect=0.0,
+    player_animation_s=0.5, boss_animation_s=0.5, lock_on=True, statuses=(1.0, 0.0),
 )  # fmt: skip
 
 
 class Scene:
     """A tracker with its record."""
 
-    def __init__(self, boss="iudex", *, training=True):
-        self.plan = load_fight(boss, moves=False).game
-        self.fights, self.statuses = np.zeros(1, FIGHT), np.zeros(1, STATUS)
-        self.tracker = Tracker(self.plan, self.fights[0], self.statuses[0], training=training)
+    def __init__(self, boss="iudex", *, training=True, **changes):
+        self.plan = dataclasses.replace(load_fight(boss, moves=False).game, **changes)
+        self.fights, self.statuses = (
+            np.zeros(1, FIGHT),
+            np.zeros(1, [("frost_resistance", "f4", (1,)), ("frost_effect", "f4", (1,))]),
+        )
+        self.tracker = Tracker(self.plan, DarkSoulsIII, self.fights[0], self.statuses[0], training=training)
         self.sight = STANDING
 
     @property
@@ -217,16 +220,6 @@ def test_a_real_fight_with_a_boss_whose_phase_no_name_tells():
     assert scene.end(boss_hp=499)["phase"] == 2
 
 
-def test_a_real_fight_of_three_phases():
-    scene = Scene("vordt", training=False)
-    [first] = scene.plan.changes
-    changes = (first, dataclasses.replace(first, boss_hp=200))
-    plan = dataclasses.replace(scene.plan, changes=changes, phases=3)
-    scene.tracker = Tracker(plan, scene.fights[0], scene.statuses[0], training=False)
-    scene.begin()
-    assert [scene.end(boss_hp=hp)["phase"] for hp in (900, 499, 300, 200, 100)] == [1, 2, 2, 3, 3]
-
-
 def test_training_stays_in_its_phase(scene):
     scene.see(1, boss_animation="Attack1500")
     assert scene.end()["phase"] == 1
@@ -291,10 +284,10 @@ def test_everything_seen_is_within_the_declared_spaces(scene):
 
 def test_frost_is_a_status_within_bounds():
     scene = Scene("vordt").begin()
-    scene.end(frost_resistance=1.2, frost_effect=-0.1)
+    scene.end(statuses=(1.2, -0.1))
     assert scene.statuses[0]["frost_resistance"][0] == 1.0
     assert scene.statuses[0]["frost_effect"][0] == 0.0
-    scene.end(frost_resistance=0.25)
+    scene.end(statuses=(0.25, 0.0))
     assert scene.statuses[0]["frost_resistance"][0] == 0.25
 
 
@@ -323,6 +316,7 @@ def test_the_simulator_shows_the_same_durations():
     from soulsgym.engine import standard_starts
     from soulsgym.sim.engine import SimEngine
     from soulsgym.spec import load_fight
+from soulsgym.spec.game import PhaseChange
 
     engine = SimEngine(load_fight("iudex"), 1)
     engine.reset(np.ones(1, np.bool_), standard_starts(1), np.array([1], np.uint64))
@@ -333,3 +327,36 @@ def test_the_simulator_shows_the_same_durations():
         assert duration(ours) == pytest.approx(duration(engine.fights[0]), abs=1e-6)
         assert ours["action_mask"].tolist() == engine.fights[0]["action_mask"].tolist()
         engine.step(ACTION_CONTROLS[[NOTHING]])
+
+
+@pytest.mark.parametrize(
+    ("direction", "button", "allowed"),
+    [
+        (-1, Button.NONE, True), (3, Button.NONE, False), (3, Button.ROLL, False), (-1, Button.ROLL, False),
+        (-1, Button.LIGHT, False), (-1, Button.PARRY, False),
+    ],
+)  # fmt: skip
+def test_a_roll_allows_nothing_until_it_is_over(scene, direction, button, allowed):
+    assert scene.tracker.allows(direction, button)
+    scene.end(player_animation="RollingMedium")
+    assert scene.tracker.allows(direction, button) is allowed
+
+
+def test_without_stamina_one_can_walk(scene):
+    scene.end(player_sp=0)
+    assert scene.tracker.allows(0, Button.NONE)
+    assert not scene.tracker.allows(0, Button.ROLL)
+    assert not scene.tracker.allows(-1, Button.HEAVY)
+
+
+def test_a_boss_may_have_three_phases():
+    later = (PhaseChange(500, "Attack1500", 1.0, 1.0), PhaseChange(100, "", 1.0, 1.0))
+    scene = Scene("vordt", training=False, phases=3, changes=later).begin()
+    phases = [
+        int(scene.end(boss_hp=boss_hp, boss_animation=animation)["phase"])
+        for boss_hp, animation in (
+            (90, "IdleBattle"), (600, "Attack1500"), (600, "Attack1500"), (101, "IdleBattle"), (100, "IdleBattle"),
+            (50, "Attack1500"),
+        )
+    ]  # fmt: skip
+    assert phases == [1, 2, 2, 2, 3, 3]

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from soulsgym.errors import MisuseError
-from soulsgym.game.titles import properties as of
-from soulsgym.game.titles.properties import Numbers, array, vector, wrapped
+from soulsgym.game.titles import values as of
 from soulsgym.game.titles.title import Title
+from soulsgym.game.titles.values import Numbers, Property, array, vector, wrapped
+
+
+def _refuse_wear(game: Title, allowed: bool) -> None:
+    if allowed:
+        raise MisuseError("allow_weapon_durability_dmg cannot be set to True: weapons do not wear out here")
 
 
 class EldenRing(Title):
@@ -18,17 +23,15 @@ class EldenRing(Title):
     data = "eldenring"
     bonfire_field = "LastGrace"
     kept = ("AllowPlayerDeath", "PlayerGravity")
+    lacks = ("the fields of a boss", "switches for hits, attacks and moves", "how long an animation has played")
 
-    player_hp = of.whole("PlayerHP", "HP of the player.", low=0)
-    player_max_hp = of.whole("PlayerMaxHP", "Most HP of the player.", writable=False)
-    player_sp = of.whole("PlayerSP", "Stamina of the player; may be below 0.")
-    player_max_sp = of.whole("PlayerMaxSP", "Most stamina of the player.", writable=False)
     player_mp = of.whole("PlayerMP", "Focus points of the player.", low=0)
     player_max_mp = of.whole("PlayerMaxMP", "Most focus points of the player.", writable=False)
-    player_animation = of.whole("PlayerAnimation", "Number of what the player does.", writable=False)
     allow_player_death = of.permission("AllowPlayerDeath", "never", "May the player die?")
+    allow_weapon_durability_dmg = Property(
+        lambda game: False, _refuse_wear, doc="False: weapons do not wear out in this game."
+    )
     gravity = of.permission("PlayerGravity", "off", "Does the player fall? Doubtful in the real game.")
-    lock_on = of.nonzero("LockOn", "Is the camera locked on to an enemy?")
 
     @property
     def player_pose(self) -> Numbers:
@@ -57,24 +60,6 @@ class EldenRing(Title):
     @camera_pose.setter
     def camera_pose(self, direction: Sequence[float] | Numbers) -> None:
         self.turn_camera(direction)
-
-    @property
-    def allow_weapon_durability_dmg(self) -> bool:
-        """False: weapons do not wear out in this game."""
-        return False
-
-    @allow_weapon_durability_dmg.setter
-    def allow_weapon_durability_dmg(self, allowed: bool) -> None:
-        if allowed:
-            raise MisuseError("allow_weapon_durability_dmg cannot be set to True: weapons do not wear out here")
-
-    def reset_player_hp(self) -> None:
-        """Fill the player's HP."""
-        self.player_hp = self.player_max_hp
-
-    def reset_player_sp(self) -> None:
-        """Fill the player's stamina."""
-        self.player_sp = self.player_max_sp
 
     def reset_player_mp(self) -> None:
         """Fill the player's focus points."""

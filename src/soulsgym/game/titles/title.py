@@ -1,39 +1,41 @@
-"""Title: what all games have in common, over the memory of one process."""
+"""Title: what all games have in common, over the memory of one process, and what a fight needs on top of it."""
 
 from __future__ import annotations
 
 import math
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.errors import GameHung, MisuseError, ReadFailed, SpeedControlError
-from soulsgym.game.addresses import Value, load_addresses, load_attributes, load_bonfires
+from soulsgym.errors import GameHung, MisuseError, ReadFailed, SpeedControlError, StageFailed
+from soulsgym.game.addresses import AnimationNames, Value, load_addresses, load_attributes, load_bonfires
+from soulsgym.game.camera import CameraKeys
+from soulsgym.game.capture import SIZE, checked_size, resized
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.pointers import Pointers
-from soulsgym.game.titles.properties import vector
-from soulsgym.game.titles.turning import Turner
-from soulsgym.game.waiting import REAL_TIME, TimeSource, Waits
+from soulsgym.game.titles.boss import Boss, find_boss_fields
+from soulsgym.game.titles.values import Glance, Numbers, Property, Sight, name_of, nonzero, vector, whole
+from soulsgym.game.waits import REAL_TIME, TimeSource, Waits
 
 if TYPE_CHECKING:
-    from soulsgym.game.capture import Camera
     from soulsgym.game.clock import Clock
     from soulsgym.game.keyboard import Keyboard
     from soulsgym.game.window import Window
+
+T = TypeVar("T")
 
 POLL_S = 0.002
 SLEEP_GRACE_S = 5.0
 """A game may take this much longer than asked for, and SLOWEST times as long, before it counts as hung."""
 SLOWEST = 4.0
-DEATH_LIMIT_S = 20.0
-RESPAWN_LIMIT_S = 90.0
-RISE_LIMIT_S = 30.0
+DEATH_LIMIT_S = 30.0
+RELOAD_LIMIT_S = 150.0
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,19 @@ class Title(ABC):
     kept: ClassVar[tuple[str, ...]] = ()
     """Fields that are put back when we let go of the game."""
     bonfire_field: ClassVar[str]
+    lacks: ClassVar[tuple[str, ...]] = ()
+    """What is not known of it and a fight would need."""
+
+    player_hp = whole("PlayerHP", "HP of the player.", low=0)
+    player_max_hp = whole("PlayerMaxHP", "Most HP of the player.", writable=False)
+    player_sp = whole("PlayerSP", "Stamina of the player; may be below 0.")
+    player_max_sp = whole("PlayerMaxSP", "Most stamina of the player.", writable=False)
+    player_animation = name_of("PlayerAnimation", "Name of what the player does.")
+    lock_on = nonzero("LockOn", "Is the camera locked on to an enemy?")
+    allow_player_death: Property[Title, bool]
+    allow_weapon_durability_dmg: Property[Title, bool]
+    gravity: Property[Title, bool]
+    screen_mode = Property[Any, str](lambda game: "window", doc="window or fullscreen; window where it is not known.")
 
     def __init__(
         self,
@@ -66,33 +81,27 @@ class Title(ABC):
         self.memory, self.keyboard, self.window, self.clock = memory, keyboard, window, clock
         self.pointers = Pointers(memory, load_addresses(self.data))
         self._time = time_source
-        self._camera: Camera | None = None
-        self._turner: Turner | None = None
+        self._img_size = SIZE
+        self._camera_keys = CameraKeys()
+        self._bosses: dict[str, Boss] = {}
 
     # ---- what is seen
 
     @property
     def img(self) -> npt.NDArray[np.uint8]:
         """The window now: (height, width, 3), RGB, in `img_resolution`."""
-        return self._seen().picture()
+        return resized(self._needed(self.window, "window").grab(), self._img_size)
 
     @property
     def img_resolution(self) -> tuple[int, int]:
         """Height and width of `img`."""
-        return self._seen().size
+        return self._img_size
 
     @img_resolution.setter
     def img_resolution(self, size: tuple[int, int]) -> None:
-        self._seen().size = size
+        self._img_size = checked_size(size)
 
-    def _seen(self) -> Camera:
-        if self._camera is None:
-            from soulsgym.game.capture import Camera
-
-            self._camera = Camera(self._needed(self.window, "window"))
-        return self._camera
-
-    def _needed(self, part: Any, what: str) -> Any:
+    def _needed(self, part: T | None, what: str) -> T:
         if part is None:
             raise MisuseError(f"this {self.game_id} has no {what}; give it one when you make it")
         return part
@@ -146,25 +155,57 @@ class Title(ABC):
         """Let the game's time run as it does by itself."""
         self.game_speed = 1.0
 
-    # ---- camera
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The game stands still, if it has speed control; then it runs as before."""
+        speed = self.game_speed
+        pauses = self.clock is not None and speed > 0.0
+        if pauses:
+            self.pause()
+        try:
+            yield
+        finally:
+            if pauses:
+                self.game_speed = speed
+
+    # ---- places
 
     @property
     @abstractmethod
-    def camera_pose(self) -> npt.NDArray[np.float64]:
+    def player_pose(self) -> Numbers:
+        """x, y, z and heading of the player."""
+
+    @player_pose.setter
+    @abstractmethod
+    def player_pose(self, pose: Sequence[float] | Numbers) -> None: ...
+
+    @property
+    @abstractmethod
+    def camera_pose(self) -> Numbers:
         """Where the camera is and the direction in which it looks: x, y, z, nx, ny, nz."""
 
     def turn_camera(self, direction: Sequence[float] | npt.NDArray[Any]) -> None:
         """Turn the camera by its keys until it looks along (nx, ny, nz); StageFailed if it does not."""
         x, y, z = vector(direction, 3, "camera_pose")
-        if self._turner is None:
-            self._turner = Turner(self._needed(self.keyboard, "keyboard"), self._time, self._view)
-        self._turner.turn((x, y, z), self.game_speed)
-
-    def _view(self) -> tuple[float, float, float]:
-        x, y, z = self.camera_pose[3:]
-        return float(x), float(y), float(z)
+        keyboard = self._needed(self.keyboard, "keyboard")
+        if self.game_speed <= 0.0:
+            raise MisuseError("the camera cannot be turned while the game is paused: resume it first")
+        if not math.hypot(x, y, z) > 0.0:
+            raise MisuseError(f"a camera cannot look along {direction!r}: give a direction that is not 0")
+        if not self._camera_keys.turn(
+            keyboard, lambda: self.camera_pose[3:], (x, y, z), self._time.sleep, self.game_speed
+        ):
+            raise StageFailed("camera", "it does not turn there; check the camera keys and that nothing is locked on")
 
     # ---- the character
+
+    def reset_player_hp(self) -> None:
+        """Fill the player's HP."""
+        self.player_hp = self.player_max_hp
+
+    def reset_player_sp(self) -> None:
+        """Fill the player's stamina."""
+        self.player_sp = self.player_max_sp
 
     @property
     def player_stats(self) -> tuple[int, ...]:
@@ -232,32 +273,41 @@ class Title(ABC):
 
     def reload(self) -> None:
         """Let the player die and come back at the last bonfire; flags are as before. StageFailed if he does not."""
-        before, player = self.remember(), self.pointers.address("PlayerHP")
-        limit_s = DEATH_LIMIT_S + RESPAWN_LIMIT_S + RISE_LIMIT_S
-        waits = Waits("reload", limit_s, self._time, self.memory.process.is_running)
+        before = self.remember()
         try:
             if self.game_speed <= 0.0:
                 self.resume()
-            self.die()
-            # The player is dead once the game has thrown him away; until then HP may rise again without a death.
-            waits.until(lambda: self._is_gone(player), "the player did not die", limit_s=DEATH_LIMIT_S)
-            alive = "the player did not come back"
-            waits.until(self._is_back, alive, limit_s=RESPAWN_LIMIT_S, every_s=0.05, unreadable=True)
-            risen = "the player came back and does not stand"
-            waits.until(self._has_risen, risen, limit_s=RISE_LIMIT_S, every_s=0.02, unreadable=True)
+            self.die_and_return(Waits("reload", RELOAD_LIMIT_S, self._time, self.memory.process.is_running))
         finally:
             # Not in game, most goes back by itself; the error that is under way says more than one from here.
             with suppress(ReadFailed):
                 self.put_back(before)
 
-    def _is_gone(self, player: int) -> bool:
-        try:
-            return self.pointers.address("PlayerHP") != player or self._is_rising()
-        except ReadFailed:
-            return True
+    def die_and_return(self, waits: Waits) -> None:
+        """Kill the player unless he is dead, and wait until he stands at the last bonfire.
 
-    def _is_back(self) -> bool:
-        return self.pointers.integer("PlayerHP") > 0
+        That the game has thrown him away, or what only follows that, must be seen first: a player not yet dead looks
+        like one come back, and until then HP may rise again without a death.
+        """
+
+        def is_gone() -> bool:
+            if self._player_object() != player or self._is_rising():
+                return True
+            if self.player_hp > 0:
+                self.die()
+            return False
+
+        def stands() -> bool:
+            return self.is_ingame and self.player_hp > 0 and self._has_risen()
+
+        with suppress(ReadFailed):  # it loads already
+            player = self._player_object()
+            waits.until(is_gone, "the player does not die", limit_s=DEATH_LIMIT_S, every_s=0.02)
+        waits.until(stands, "the player does not come back after his death", every_s=0.05, unreadable=True)
+
+    def _player_object(self) -> int:
+        """A number that is another one after a load; ReadFailed while there is no player."""
+        return self.pointers.address("PlayerHP")
 
     # ---- keeping and putting back
 
@@ -296,3 +346,69 @@ class Title(ABC):
     def clear_cache(self) -> None:
         """Forget all addresses. Not needed: they are checked at every use."""
         self.pointers.forget()
+
+
+def fight_title(title: Title) -> FightTitle:
+    """The same title, or a MisuseError that says what fights in it would need."""
+    if not isinstance(title, FightTitle):
+        raise MisuseError(f"{title.game_id} cannot be fought in yet: its data lack {', '.join(title.lacks)}")
+    return title
+
+
+class FightTitle(Title):
+    """A title of which enough is known to set up fights, play them and see how they go."""
+
+    statuses: ClassVar[Mapping[str, float]] = {}
+    """What builds up in the player, such as frost, and its value while nothing has."""
+    attack_animations: ClassVar[tuple[str, ...]]
+    """How the names of animations begin that can hurt somebody."""
+    death_animations: ClassVar[tuple[str, ...]]
+    """How the names of animations begin that the player does not come back from."""
+    throw_animations: ClassVar[tuple[str, ...]]
+    """Names of animations in which the game allows no lock-on."""
+    weapon_animations: ClassVar[tuple[str, ...]]
+    """How the names of attacks begin that the right weapon gives."""
+    weapon_advice: ClassVar[str]
+    """What to tell somebody whose attacks have other names."""
+
+    allow_deaths: Property[Title, bool]
+    allow_hits: Property[Title, bool]
+    allow_attacks: Property[Title, bool]
+    allow_moves: Property[Title, bool]
+    lock_on_bonus_range: Property[Title, float]
+    los_lock_on_deactivate_time: Property[Title, float]
+
+    @property
+    def names(self) -> AnimationNames:
+        """What the names of animations say about a fighter."""
+        names = self.pointers.table.animations
+        if names is None:
+            raise MisuseError(f"addresses.toml of {self.game_id} has no table [animations]; add it to fight there")
+        return names
+
+    def boss(self, name: str) -> Boss:
+        """A boss by name; a MisuseError if there is none."""
+        if name not in self._bosses:
+            self._bosses[name] = Boss(self, name, find_boss_fields(self.data, name))
+        return self._bosses[name]
+
+    @abstractmethod
+    def look(self, boss: str) -> Sight:
+        """A fight at one moment; ReadFailed while not in game."""
+
+    @abstractmethod
+    def glance(self, boss: str) -> Glance:
+        """The few values that are worth polling, in one batch."""
+
+    def clear_statuses(self) -> None:
+        """Take away what has built up in the player."""
+
+    def _allow_death(self) -> None:
+        self.allow_player_death = True
+        self.allow_deaths = True
+
+    def _is_rising(self) -> bool:
+        return self.player_animation == self.names.rising
+
+    def _has_risen(self) -> bool:
+        return self.player_animation == self.names.idle

@@ -36,7 +36,7 @@ def test_the_title_is_known_by_its_names():
 SOULSGYM_NAMES = """img img_resolution window_resolution screen_mode player_hp player_sp player_max_hp player_max_sp
     reset_player_hp reset_player_sp player_pose player_animation player_animation_time player_animation_max_time
     allow_player_death player_stats player_frost_resistance player_frost_effect iudex_flags vordt_flags iudex_hp
-    vordt_hp iudex_max_hp vordt_max_hp reset_boss_hp iudex_pose vordt_pose iudex_phase vordt_phase iudex_animation
+    vordt_hp iudex_max_hp vordt_max_hp reset_boss_hp iudex_pose vordt_pose iudex_animation
     vordt_animation iudex_animation_time iudex_animation_max_time vordt_animation_time vordt_animation_max_time
     iudex_attacks vordt_attacks camera_pose last_bonfire allow_attacks allow_hits allow_moves allow_deaths
     allow_weapon_durability_dmg lock_on lock_on_bonus_range los_lock_on_deactivate_time time timed sleep game_speed
@@ -94,19 +94,13 @@ def test_a_value_is_written_and_seen_again(game, souls, name, value, field, stor
 
 @pytest.mark.parametrize(
     "name",
-    ["player_max_hp", "player_max_sp", "player_animation", "player_frost_effect", "lock_on", "iudex_phase",
-     "vordt_phase", "player_animation_time", "iudex_max_hp", "vordt_animation_time"],
+    ["player_max_hp", "player_max_sp", "player_animation", "player_frost_effect", "lock_on",
+     "player_animation_time", "iudex_max_hp", "vordt_animation_time"],
 )  # fmt: skip
 def test_what_cannot_be_set_says_so_and_why(game, souls, name):
     with pytest.raises(MisuseError, match=f"{name} cannot be set: "):
         setattr(game, name, 1)
     assert souls.process.writes == []
-
-
-@pytest.mark.parametrize("boss", ["iudex", "vordt"])
-def test_the_phase_cannot_be_read(game, boss):
-    with pytest.raises(MisuseError, match="phase"):
-        getattr(game, f"{boss}_phase")
 
 
 @pytest.mark.parametrize(
@@ -163,6 +157,11 @@ def test_an_unknown_boss_suggests_one(game):
         game.look("iudx")
     with pytest.raises(MisuseError, match="did you mean 'vordt'"):
         game.reset_boss_hp("vort")
+
+
+def test_frost_is_taken_away(game, souls):
+    game.clear_statuses()
+    assert souls.get("PlayerFrostResistance") == 140
 
 
 def test_frost_without_a_maximum_is_none_at_all(game, souls):
@@ -386,16 +385,15 @@ def test_a_sight_has_everything_in_one_call(game, souls):
     assert sight.boss_pose == (141.0, 592.0, -68.5, 0.5)
     assert sight.camera_pose == (133.0, 571.0, -66.0, 0.0, 1.0, -0.25)
     assert (sight.player_animation, sight.boss_animation) == ("Idle", "Attack3001")
-    assert (sight.player_animation_s, sight.player_animation_length_s) == (0.25, 2.5)
-    assert (sight.boss_animation_s, sight.boss_animation_length_s) == (0.5, 1.5)
+    assert (sight.player_animation_s, sight.boss_animation_s) == (0.25, 0.5)
     assert sight.lock_on is True
-    assert (sight.frost_resistance, sight.frost_effect) == (0.5, 0.5)
+    assert dict(zip(game.statuses, sight.statuses, strict=True)) == {"frost_resistance": 0.5, "frost_effect": 0.5}
 
 
 def test_vordt_is_seen_as_well(game):
     sight = game.look("vordt")
     assert (sight.boss_hp, sight.boss_pose, sight.boss_animation) == (1328, (27.0, 2.0, -25.0, 3.0), "IdleBattle")
-    assert (sight.boss_animation_s, sight.boss_animation_length_s) == (0.75, 4.0)
+    assert sight.boss_animation_s == 0.75
 
 
 def test_a_sight_says_what_the_properties_say(game):
@@ -404,7 +402,7 @@ def test_a_sight_says_what_the_properties_say(game):
     assert sight.boss_pose == tuple(game.iudex_pose)
     assert sight.camera_pose == tuple(game.camera_pose)
     assert sight.boss_animation == game.iudex_animation
-    assert sight.frost_resistance == game.player_frost_resistance
+    assert sight.statuses[0] == game.player_frost_resistance
 
 
 def test_a_glance_is_one_call_and_minds_no_tick(game, souls):

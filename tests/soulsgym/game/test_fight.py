@@ -2,15 +2,9 @@
 
 import pytest
 
-from soulsgym.actions import ACTION_CONTROLS, NO_DIRECTION, NOTHING, Button
+from soulsgym.actions import ACTION_CONTROLS, NO_DIRECTION, Button
+from soulsgym.game.fight import keys_of
 from soulsgym.game.keyboard import load_bindings
-from soulsgym.game.pressing import action_of, keys_of
-
-
-def test_every_action_is_its_own_number_in_the_mask():
-    for number, control in enumerate(ACTION_CONTROLS):
-        wanted = None if number == NOTHING else number
-        assert action_of(int(control["direction"]), int(control["button"])) == wanted
 
 
 @pytest.mark.parametrize(
@@ -27,10 +21,6 @@ def test_every_action_is_its_own_number_in_the_mask():
 )
 def test_keys_of_a_control(direction, button, held, tapped):
     assert keys_of(direction, button) == (held, tapped)
-
-
-def test_a_backstep_counts_as_a_roll():
-    assert action_of(NO_DIRECTION, Button.ROLL) == 8
 
 
 def test_all_keys_are_bound():

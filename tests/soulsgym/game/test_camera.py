@@ -6,7 +6,7 @@ import math
 import pytest
 from test_tracking import STANDING
 
-from soulsgym.game.aiming import CameraKeys, LockKeeper, cosine, view_to_boss
+from soulsgym.game.camera import CameraKeys, LockKeeper, cosine, view_to_boss
 
 
 def seen(*, lock_on=False, view=(0.0, 1.0, 0.0), animation="Idle", boss=(132.0, 585.0, -68.0, 0.0)):
@@ -57,7 +57,7 @@ def test_with_a_lock_nothing_is_pressed():
 
 @pytest.mark.parametrize("animation", ["ThrowAtk", "ThrowDef"])
 def test_in_a_throw_the_lock_is_left_alone(animation):
-    assert not LockKeeper(CameraKeys()).aim(seen(animation=animation)).tap_lock
+    assert not LockKeeper(CameraKeys(), ("ThrowAtk", "ThrowDef")).aim(seen(animation=animation)).tap_lock
 
 
 def test_the_key_is_pressed_every_fourth_step_when_the_boss_is_in_view():

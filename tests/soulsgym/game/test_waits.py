@@ -6,7 +6,7 @@ import pytest
 from fake_game import FakeTime
 
 from soulsgym.errors import GameGone, GameHung, ReadFailed, StageFailed
-from soulsgym.game.waiting import RealTime, Waits, sleep_until
+from soulsgym.game.waits import RealTime, Waits, sleep_until
 
 
 @pytest.fixture
