@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 from soulsgym.errors import GameError
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from soulsgym.game.process import Found
@@ -55,3 +57,39 @@ def open_window(found: Found, title: str, limit_s: float = FIND_S) -> Window:
 
         return open_linux_window(found, title, limit_s)
     raise GameError(f"a window cannot be found on {sys.platform}; a game is played on Windows or Linux")
+
+
+class ScreenGrabber:
+    """Parts of the screen as pictures, by mss, which is opened when the first is wanted."""
+
+    def __init__(self, open_mss: Callable[[], Any], title: str) -> None:
+        self._open_mss, self._title = open_mss, title
+        self._mss: Any = None
+
+    def grab(self, left: int, top: int, width: int, height: int) -> npt.NDArray[np.uint8]:
+        """What is seen there now: (height, width, 3), RGB."""
+        if width < 1 or height < 1:
+            raise GameError(f"the window {self._title!r} is {width} x {height} pixels large; enlarge it")
+        try:
+            from mss.exception import ScreenShotError
+        except ModuleNotFoundError as error:
+            install = "run: pip install 'soulsgym[game]'"
+            raise GameError(f"mss, which looks at windows, is not installed; {install}") from error
+        try:
+            if self._mss is None:
+                self._mss = self._open_mss()
+            raw = self._mss.grab({"left": left, "top": top, "width": width, "height": height}).raw
+        except (ScreenShotError, OSError) as error:
+            self._mss = None
+            raise GameError(f"the window {self._title!r} cannot be seen: {error}; is the screen locked?") from error
+        pixels = np.frombuffer(raw, np.uint8).reshape(height, width, 4)
+        image = np.empty((height, width, 3), np.uint8)
+        for channel in range(3):
+            image[:, :, channel] = pixels[:, :, 2 - channel]
+        return image
+
+    def close(self) -> None:
+        """Let go of the screen."""
+        if self._mss is not None:
+            self._mss.close()
+            self._mss = None

@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 from types import SimpleNamespace
+
+from mss.exception import ScreenShotError
 
 
 class FakeWindows:
@@ -16,8 +17,8 @@ class FakeWindows:
         self.windows, self.front, self.dpi = {}, 0, []
         self.obeys = lambda tries: True
         self.asked, self.attached, self.alts, self.shown = 0, [], 0, []
-        self.screen, self.bits = (0, 0, 1920, 1080), {}
-        self.user32 = self.gdi32 = self.kernel32 = self
+        self.screen, self.locked, self.opened, self.closed = (0, 0, 1920, 1080), False, 0, 0
+        self.user32 = self.kernel32 = self
 
     def add(self, handle, pid=7, name="DARK SOULS III", size=(4, 3), at=(100, 50), visible=True, minimised=False):
         self.windows[handle] = SimpleNamespace(
@@ -92,40 +93,22 @@ class FakeWindows:
         assert [one.key.vk for one in inputs._obj] == [0x12, 0x12]
         return count
 
-    def GetDC(self, handle):
-        assert handle is None
-        return 9
+    def open_mss(self):
+        self.opened += 1
+        return self
 
-    def ReleaseDC(self, handle, context):
-        return 1
-
-    def CreateCompatibleDC(self, context):
-        return 10
-
-    def CreateDIBSection(self, context, header, kind, pixels, section, offset):
-        about = header._obj
-        assert about.height < 0
-        assert about.bits == 32
-        self.bits = (ctypes.c_ubyte * (about.width * -about.height * 4))()
-        pixels._obj.value = ctypes.addressof(self.bits)
-        return 11
-
-    def SelectObject(self, context, thing):
-        return 1
-
-    def BitBlt(self, context, x, y, width, height, screen, left, top, how):
+    def grab(self, area):
+        if self.locked:
+            raise ScreenShotError("BitBlt failed")
         # The colour of a pixel tells where it is: blue its column, green its row on the screen.
-        for row in range(height):
-            for column in range(width):
-                at = 4 * (row * width + column)
-                self.bits[at : at + 4] = [left + column, top + row, 7, 0]
-        return 1
+        return SimpleNamespace(
+            raw=bytes(
+                number & 0xFF
+                for row in range(area["height"])
+                for column in range(area["width"])
+                for number in (area["left"] + column, area["top"] + row, 7, 0)
+            )
+        )
 
-    def GdiFlush(self):
-        return 1
-
-    def DeleteDC(self, context):
-        return 1
-
-    def DeleteObject(self, thing):
-        return 1
+    def close(self):
+        self.closed += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -430,6 +431,32 @@ def test_windows_window_on_a_monitor_to_the_left_is_seen(windows):
     windows.screen = (-200, 0, 2120, 1080)
     windows.add(1, size=(4, 3), at=(-200, 0))
     assert opened(windows).grab()[0, 0].tolist() == [7, 0, 56]
+
+
+def test_windows_screen_that_cannot_be_seen_is_named_and_tried_anew(windows):
+    windows.add(1)
+    windows.locked = True
+    window = opened(windows)
+    with pytest.raises(GameError, match="cannot be seen: BitBlt failed; is the screen locked"):
+        window.grab()
+    windows.locked = False
+    assert window.grab().shape == (3, 4, 3)
+    window.close()
+    window.close()
+    assert (windows.opened, windows.closed) == (2, 1)
+
+
+def test_windows_window_without_pixels_is_named(windows):
+    windows.add(1, size=(0, 3))
+    with pytest.raises(GameError, match="0 x 3 pixels large"):
+        opened(windows).grab()
+
+
+def test_without_mss_the_way_to_it_is_named(windows, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mss.exception", None)
+    windows.add(1)
+    with pytest.raises(GameError, match=r"pip install 'soulsgym\[game\]'"):
+        opened(windows).grab()
 
 
 def test_windows_window_that_is_gone_is_named(windows):

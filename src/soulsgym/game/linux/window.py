@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.errors import FocusLost, GameError, GameNotFound
-from soulsgym.game.linux.display import INSTALL, Screen, authority
+from soulsgym.game.linux.display import Screen, authority
+from soulsgym.game.window import ScreenGrabber
 
 if TYPE_CHECKING:
     from soulsgym.game.process import Found
@@ -135,7 +136,7 @@ class LinuxWindow:
         # Programs inside a Wine desktop get their keys from it, so the desktop is what must have the focus.
         desktops = [window for window in chain[:-1] if window_name(screen, window).endswith(DESKTOP)]
         self._focused = desktops[-1] if desktops else self._window
-        self._camera: Any = None
+        self._grabber = ScreenGrabber(lambda: _open_mss(screen), title)
 
     def has_focus(self) -> bool:
         """Do key presses go to this window?"""
@@ -284,25 +285,7 @@ class LinuxWindow:
                 f"the window {self.title!r}, {width} x {height} at ({left}, {top}), is partly outside of the screen of "
                 f"{screen.width} x {screen.height}; move it so that all of it can be seen"
             )
-        return self._seen({"left": left, "top": top, "width": width, "height": height})
-
-    def _seen(self, area: dict[str, int]) -> npt.NDArray[np.uint8]:
-        try:
-            from mss.exception import ScreenShotError
-        except ModuleNotFoundError as error:
-            raise GameError(f"mss, which looks at windows, is not installed; {INSTALL}") from error
-        try:
-            if self._camera is None:
-                self._camera = _camera(self._screen)
-            raw = self._camera.grab(area).raw
-        except (ScreenShotError, OSError) as error:
-            self._camera = None
-            raise GameError(f"the window {self.title!r} cannot be seen: {error}; is the display running?") from error
-        pixels = np.frombuffer(raw, np.uint8).reshape(area["height"], area["width"], 4)
-        image = np.empty((area["height"], area["width"], 3), np.uint8)
-        for channel in range(3):
-            image[:, :, channel] = pixels[:, :, 2 - channel]
-        return image
+        return self._grabber.grab(left, top, width, height)
 
     def _ask(self, question: Callable[[], Answer]) -> Answer:
         from Xlib.error import XError
@@ -315,13 +298,11 @@ class LinuxWindow:
 
     def close(self) -> None:
         """Hang up; the window stays."""
-        if self._camera is not None:
-            self._camera.close()
-            self._camera = None
+        self._grabber.close()
         self._screen.close()
 
 
-def _camera(screen: Screen) -> Any:
+def _open_mss(screen: Screen) -> Any:
     import mss
 
     with authority(screen.environment):

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.errors import FocusLost, GameError, GameNotFound
+from soulsgym.game.window import ScreenGrabber
 from soulsgym.game.windows.keys import KEY_UP, KEYBOARD_INPUT, Input, KeyInput, load_user32, virtual_key
 
 POLL_S = 0.01
@@ -20,8 +21,6 @@ ASK_AGAIN_S = 0.25
 RESTORE = 9
 PER_MONITOR_AWARE = -4
 """Sizes and places in real pixels, on a display that Windows enlarges too."""
-COPY = 0x00CC0020
-WITH_LAYERED = 0x40000000
 SCREEN_LEFT, SCREEN_TOP, SCREEN_WIDTH, SCREEN_HEIGHT = 76, 77, 78, 79
 """GetSystemMetrics' numbers for the rectangle around all monitors."""
 LONGEST_TITLE = 256
@@ -46,30 +45,11 @@ class Point(ctypes.Structure):
     _fields_ = (("x", ctypes.c_int32), ("y", ctypes.c_int32))
 
 
-class BitmapHeader(ctypes.Structure):
-    """BITMAPINFOHEADER of Windows."""
-
-    _fields_ = (
-        ("size", ctypes.c_uint32),
-        ("width", ctypes.c_int32),
-        ("height", ctypes.c_int32),
-        ("planes", ctypes.c_uint16),
-        ("bits", ctypes.c_uint16),
-        ("compression", ctypes.c_uint32),
-        ("bytes", ctypes.c_uint32),
-        ("x_per_metre", ctypes.c_int32),
-        ("y_per_metre", ctypes.c_int32),
-        ("colours", ctypes.c_uint32),
-        ("important", ctypes.c_uint32),
-    )
-
-
 class System:
     """The parts of Windows that windows and pictures need; a test puts something else in their place."""
 
     def __init__(self) -> None:
         self.user32: Any = load_user32()
-        self.gdi32: Any = ctypes.CDLL("gdi32", use_last_error=True)
         self.kernel32: Any = ctypes.CDLL("kernel32", use_last_error=True)
         handle, whole, pointer = wintypes.HANDLE, ctypes.c_int, ctypes.c_void_p
         for library, name, result, arguments in (
@@ -85,19 +65,16 @@ class System:
             (self.user32, "ShowWindow", whole, (handle, whole)),
             (self.user32, "AttachThreadInput", whole, (ctypes.c_uint32, ctypes.c_uint32, whole)),
             (self.user32, "GetSystemMetrics", whole, (whole,)),
-            (self.user32, "GetDC", handle, (handle,)),
-            (self.user32, "ReleaseDC", whole, (handle, handle)),
-            (self.gdi32, "CreateCompatibleDC", handle, (handle,)),
-            (self.gdi32, "CreateDIBSection", handle, (handle, pointer, whole, pointer, handle, ctypes.c_uint32)),
-            (self.gdi32, "SelectObject", handle, (handle, handle)),
-            (self.gdi32, "BitBlt", whole, (handle, whole, whole, whole, whole, handle, whole, whole, ctypes.c_uint32)),
-            (self.gdi32, "GdiFlush", whole, ()),
-            (self.gdi32, "DeleteDC", whole, (handle,)),
-            (self.gdi32, "DeleteObject", whole, (handle,)),
             (self.kernel32, "GetCurrentThreadId", ctypes.c_uint32, ()),
         ):
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
+
+    def open_mss(self) -> Any:
+        """What takes pictures of the screen."""
+        import mss
+
+        return mss.MSS()
 
     @contextlib.contextmanager
     def real_pixels(self) -> Iterator[None]:
@@ -169,7 +146,7 @@ class WindowsWindow:
     def __init__(self, system: Any, handle: int, title: str) -> None:
         self.title = title
         self._system, self._handle = system, handle
-        self._canvas: _Canvas | None = None
+        self._grabber = ScreenGrabber(system.open_mss, title)
 
     def has_focus(self) -> bool:
         """Do key presses go to this window?"""
@@ -246,63 +223,12 @@ class WindowsWindow:
                     f"the window {self.title!r}, {width} x {height} at ({corner.x}, {corner.y}), is partly outside of "
                     f"the screen of {wide} x {tall}; move it so that all of it can be seen"
                 )
-            if self._canvas is None or self._canvas.size != (width, height):
-                self._forget_canvas()
-                self._canvas = _Canvas(self._system, width, height)
-            return self._canvas.copied_from(corner.x, corner.y)
+            return self._grabber.grab(corner.x, corner.y, width, height)
 
     def _check(self) -> None:
         if not self._system.user32.IsWindow(self._handle):
             raise GameNotFound(f"the window {self.title!r} is gone; start the game, or wait until it shows")
 
-    def _forget_canvas(self) -> None:
-        if self._canvas is not None:
-            self._canvas.close()
-            self._canvas = None
-
     def close(self) -> None:
         """Let go of the system's resources; the window stays."""
-        self._forget_canvas()
-
-
-class _Canvas:
-    """A picture in memory that Windows can copy parts of the screen into."""
-
-    def __init__(self, system: Any, width: int, height: int) -> None:
-        if width < 1 or height < 1:
-            raise GameError(f"the window is {width} x {height} pixels large, so nothing can be seen of it; enlarge it")
-        self.size = (width, height)
-        self._system = system
-        self._screen = system.user32.GetDC(None)
-        self._context = system.gdi32.CreateCompatibleDC(self._screen)
-        # A height below 0 stands for rows from top to bottom.
-        header = BitmapHeader(ctypes.sizeof(BitmapHeader), width, -height, 1, 32, 0, 0, 0, 0, 0, 0)
-        pixels = ctypes.c_void_p()
-        self._bitmap = system.gdi32.CreateDIBSection(
-            self._screen, ctypes.byref(header), 0, ctypes.byref(pixels), None, 0
-        )
-        if not self._bitmap or not pixels.value:
-            self.close()
-            raise GameError(f"Windows has no memory for a picture of {width} x {height} pixels")
-        system.gdi32.SelectObject(self._context, self._bitmap)
-        block = (ctypes.c_ubyte * (width * height * 4)).from_address(pixels.value)
-        self._pixels = np.ctypeslib.as_array(block).reshape(height, width, 4)
-
-    def copied_from(self, left: int, top: int) -> npt.NDArray[np.uint8]:
-        """The part of the screen at this place, as RGB."""
-        width, height = self.size
-        gdi32 = self._system.gdi32
-        if not gdi32.BitBlt(self._context, 0, 0, width, height, self._screen, left, top, COPY | WITH_LAYERED):
-            raise GameError("Windows does not let the screen be seen; is it locked?")
-        gdi32.GdiFlush()
-        image = np.empty((height, width, 3), np.uint8)
-        for channel in range(3):
-            image[:, :, channel] = self._pixels[:, :, 2 - channel]
-        return image
-
-    def close(self) -> None:
-        """Give the memory back."""
-        self._system.gdi32.DeleteDC(self._context)
-        if self._bitmap:
-            self._system.gdi32.DeleteObject(self._bitmap)
-        self._system.user32.ReleaseDC(None, self._screen)
+        self._grabber.close()
