@@ -34,7 +34,7 @@ def backup(save: Save = None, title: Title = GameTitle.DARK_SOULS_3) -> None:
     from soulsgym.game import saves
 
     made = saves.backup(save or _found(title), title.value)
-    size = sum(file.size for file in made.files.values())
+    size = sum(made.files.values())
     typer.echo(f"{made.name}: {len(made.files)} file(s), {size:,} bytes, copied and checked, from {made.folder}")
     typer.echo(f"it is in {made.path}")
 
@@ -78,7 +78,7 @@ def backups(
         typer.echo(json.dumps([_object(one) for one in found], indent=1))
         return
     for one in found:
-        size = sum(file.size for file in one.files.values())
+        size = sum(one.files.values())
         typer.echo(f"{one.name}  {size:>12,} bytes  {one.reason}  {one.folder}")
     if not found:
         typer.echo(f"no backups in {saves.store_folder(title.value)}; `souls game backup` makes one")
@@ -124,6 +124,5 @@ def _found(title: GameTitle) -> Path:
 
 
 def _object(one: Backup) -> dict[str, object]:
-    files = {name: {"size": file.size, "sha256": file.sha256} for name, file in one.files.items()}
     about = {"name": one.name, "path": str(one.path), "folder": str(one.folder), "made": one.made.isoformat()}
-    return {**about, "reason": one.reason, "files": files}
+    return {**about, "reason": one.reason, "files": dict(one.files)}

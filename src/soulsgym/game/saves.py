@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import re
-import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from soulsgym.errors import GameError, MisuseError, suggestion
 from soulsgym.spec.reader import Table, read_toml
 
 DATA = Path(__file__).parent.parent / "data"
 ABOUT = "backup.json"
-FORMAT = 1
+FORMAT = 2
 BY_HAND, BEFORE_RESTORE = "by hand", "before a restore"
 TRIES = 3
-"""A save that changes while it is copied is copied again this often."""
+"""A save that changes while it is copied is read again this often."""
 PAUSE_S = 0.5
 STAMP = "%Y-%m-%d_%H-%M-%S"
 
@@ -109,44 +107,34 @@ def _roaming(prefix: Path) -> Iterable[Path]:
 
 
 @dataclass(frozen=True)
-class SavedFile:
-    """One file of a backup."""
-
-    size: int
-    sha256: str
-
-
-@dataclass(frozen=True)
 class Backup:
-    """A copy of a folder of saves, as it was at one time."""
+    """A copy of a folder of saves, as it was at one time: a zip file, which holds a sum to check each file by."""
 
     path: Path
     title: str
     folder: Path
     made: datetime
     reason: str
-    files: Mapping[str, SavedFile]
+    files: Mapping[str, int]
+    """Bytes of each."""
 
     @property
     def name(self) -> str:
         """What it is called."""
-        return self.path.name
+        return self.path.stem
 
     @property
     def age_s(self) -> float:
         """Seconds since it was made."""
         return (datetime.now(UTC) - self.made).total_seconds()
 
-    def verify(self) -> None:
-        """Refuse a copy that is no longer what was saved."""
-        for name, file in self.files.items():
-            place = self.path / name
-            try:
-                found = _digest(place)
-            except OSError as error:
-                raise GameError(f"{place}: this file of the backup cannot be read: {error.strerror}") from error
-            if found != file.sha256:
-                raise GameError(f"{place}: this file of the backup is damaged; restore another one")
+    def contents(self) -> dict[str, bytes]:
+        """The files that were saved; a GameError if one is no longer what it was."""
+        try:
+            with ZipFile(self.path) as archive:
+                return {name: archive.read(name) for name in self.files}
+        except (OSError, KeyError, BadZipFile, zlib.error) as error:
+            raise GameError(f"{self.path}: this backup is damaged ({error}); restore another one") from error
 
 
 def store_folder(title: str, system: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
@@ -167,80 +155,58 @@ def backup(folder: Path, title: str = "darksouls3", *, store: Path | None = None
         raise GameError(f"{folder}: there is no {layout.file} in it; give the folder that holds it")
     store = store or store_folder(title)
     with _writing(store):
+        contents = _contents_at_rest(folder)
+        made = datetime.now(UTC).replace(microsecond=0)
+        about = {"format": FORMAT, "title": title, "folder": str(folder), "made": made.isoformat(), "reason": reason}
         store.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=store))
-        try:
-            files = _copied_whole(folder, unfinished)
-            made = datetime.now(UTC).replace(microsecond=0)
-            about = {
-                "format": FORMAT,
-                "title": title,
-                "folder": str(folder),
-                "made": made.isoformat(),
-                "reason": reason,
-            }
-            about["files"] = {name: {"size": file.size, "sha256": file.sha256} for name, file in files.items()}
-            _write(unfinished / ABOUT, json.dumps(about, indent=1).encode())
-            _settle(unfinished)
-            path = _moved(unfinished, store / made.strftime(STAMP))
-        except BaseException:
-            shutil.rmtree(unfinished, ignore_errors=True)
-            raise
-        _settle(store)
-    made_now = Backup(path, title, folder, made, reason, files)
-    made_now.verify()
+        path = _write_zip(store, made.strftime(STAMP), {**contents, ABOUT: json.dumps(about, indent=1).encode()})
+    made_now = Backup(path, title, folder, made, reason, {name: len(content) for name, content in contents.items()})
+    if made_now.contents() != contents:
+        raise GameError(f"{path}: this backup is not what was saved; is the disk sound?")
     return made_now
 
 
-def _copied_whole(source: Path, target: Path) -> dict[str, SavedFile]:
-    """Copy until nothing changes meanwhile: the game may be saving just now."""
-    for attempt in range(TRIES):
-        if attempt:
-            time.sleep(PAUSE_S)
-        files = {name: _copied(source / name, target / name) for name in _names(source)}
-        if {name: _digest(source / name) for name in _names(source)} == {n: f.sha256 for n, f in files.items()}:
-            return files
-    raise GameError(f"{source}: the save changed while it was copied, {TRIES} times; close the game and try again")
+def _contents_at_rest(folder: Path) -> dict[str, bytes]:
+    """Every file, read until nothing changes meanwhile: the game may be saving just now."""
+    contents = _contents(folder)
+    for _ in range(TRIES):
+        last, contents = contents, _contents(folder)
+        if contents == last:
+            return contents
+        time.sleep(PAUSE_S)
+    raise GameError(f"{folder}: the save changed while it was copied, {TRIES} times; close the game and try again")
 
 
-def _names(folder: Path) -> list[str]:
-    return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+def _contents(folder: Path) -> dict[str, bytes]:
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
 
 
-def _copied(source: Path, target: Path) -> SavedFile:
-    content = source.read_bytes()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _write(target, content)
-    return SavedFile(len(content), hashlib.sha256(content).hexdigest())
-
-
-def _write(file: Path, content: bytes) -> None:
-    with open(file, "wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def _moved(unfinished: Path, wanted: Path) -> Path:
+def _write_zip(store: Path, stamp: str, contents: Mapping[str, bytes]) -> Path:
+    """Write a file that was not there; one that is broken off has no table of contents and counts for nothing."""
     for number in range(1, 1000):
-        path = wanted if number == 1 else wanted.with_name(f"{wanted.name}_{number}")
-        if path.exists():
+        path = store / f"{stamp}{'' if number == 1 else f'_{number}'}.zip"
+        try:
+            archive = ZipFile(path, "x", ZIP_DEFLATED)
+        except FileExistsError:
             continue
-        # A folder cannot be renamed onto one that is not empty, so even a race overwrites nothing.
-        with contextlib.suppress(OSError):
-            os.rename(unfinished, path)
-            return path
-    raise GameError(f"{wanted}: no backup could be put there; is the disk full, or the folder not yours?")
+        try:
+            with archive:
+                for name, content in contents.items():
+                    archive.writestr(name, content)
+            _settle(path)
+            _settle(store)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return path
+    raise GameError(f"{store / stamp}: a thousand backups are there already; move some away")
 
 
-def _settle(folder: Path) -> None:
-    """What was put into a folder is on the disk; Windows does so by itself."""
+def _settle(place: Path) -> None:
+    """What was put there is on the disk; Windows does so by itself."""
     if sys.platform != "win32":
-        handle = os.open(folder, os.O_RDONLY)
+        handle = os.open(place, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
@@ -248,7 +214,7 @@ def _settle(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _writing(place: Path) -> Any:
+def _writing(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -259,27 +225,26 @@ def backups(title: str = "darksouls3", *, store: Path | None = None) -> list[Bac
     """All backups of a title, the newest first; what is no whole backup is left out."""
     store = store or store_folder(title)
     found = []
-    for about in store.glob(f"*/{ABOUT}"):
-        if not about.parent.name.startswith("."):
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-                found.append(_read(about))
+    for path in store.glob("*.zip"):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, BadZipFile, zlib.error):
+            found.append(_read(path))
     # A second has room for several, which are numbered.
     return sorted(found, key=lambda one: (one.made, len(one.name), one.name), reverse=True)
 
 
-def _read(about: Path) -> Backup:
-    content = json.loads(about.read_text(encoding="utf-8"))
-    if content["format"] != FORMAT:
-        raise ValueError(content["format"])
-    files = {}
-    for name, file in content["files"].items():
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
-            raise ValueError(name)
-        files[name] = SavedFile(int(file["size"]), str(file["sha256"]))
-    made = datetime.fromisoformat(content["made"])
-    reason = str(content["reason"])
-    return Backup(about.parent, str(content["title"]), Path(content["folder"]), made, reason, files)
+def _read(path: Path) -> Backup:
+    with ZipFile(path) as archive:
+        about = json.loads(archive.read(ABOUT))
+        files = {file.filename: file.file_size for file in archive.infolist() if file.filename != ABOUT}
+    if about["format"] != FORMAT or not all(map(_is_inside, files)):
+        raise ValueError(path)
+    made = datetime.fromisoformat(about["made"])
+    return Backup(path, str(about["title"]), Path(about["folder"]), made, str(about["reason"]), files)
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return not (path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name)
 
 
 def find_backup(name: str | None = None, title: str = "darksouls3", *, store: Path | None = None) -> Backup:
@@ -309,7 +274,7 @@ def restore(
     if pids:
         numbers = ", ".join(map(str, pids))
         raise GameError(f"the game runs (process {numbers}) and would write over the save; close it and try again")
-    chosen.verify()
+    contents = chosen.contents()
     folder = (folder or chosen.folder).resolve()
     layout = load_save_layout(chosen.title)
     replaced = None
@@ -317,20 +282,21 @@ def restore(
         replaced = backup(folder, chosen.title, store=store or chosen.path.parent, reason=BEFORE_RESTORE)
     with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for name in chosen.files:
-            _replaced(folder / name, (chosen.path / name).read_bytes())
+        for name, content in contents.items():
+            _replace(folder / name, content)
         _settle(folder)
-    for name, file in chosen.files.items():
-        if _digest(folder / name) != file.sha256:
-            raise GameError(f"{folder / name}: it is not what was restored; something else writes there, try again")
+        for name, content in contents.items():
+            if (folder / name).read_bytes() != content:
+                raise GameError(f"{folder / name}: it is not what was restored; something else writes there, try again")
     return replaced
 
 
-def _replaced(file: Path, content: bytes) -> None:
+def _replace(file: Path, content: bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_name(f"{file.name}.restored")
     try:
-        _write(new, content)
+        new.write_bytes(content)
+        _settle(new)
         os.replace(new, file)
     finally:
         new.unlink(missing_ok=True)

@@ -43,7 +43,7 @@ def test_backup_list_and_restore(folder):
     assert "what it replaced is kept as" in result.stdout
     listed = json.loads(souls("backups", "--json").stdout)
     assert [one["reason"] for one in listed] == ["before a restore", "by hand"]
-    assert listed[1]["files"][SAVE]["size"] == 4
+    assert listed[1]["files"][SAVE] == 4
     assert souls("restore", listed[0]["name"]).exit_code == 0
     assert (folder / SAVE).read_bytes() == b"ruined"
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from pathlib import Path
+from zipfile import ZipFile, ZipInfo
 
 import pytest
 
@@ -33,12 +32,11 @@ def store(tmp_path):
     return tmp_path / "store"
 
 
-def test_backup_is_a_true_copy_with_its_digests(folder, store):
+def test_backup_is_a_true_copy(folder, store):
     made = saves.backup(folder, store=store)
     assert made.path.parent == store
-    assert (made.path / SAVE).read_bytes() == b"first" * 1000
-    assert (made.path / "DS30000.sl2.bak").read_bytes() == b"older"
-    assert made.files[SAVE] == saves.SavedFile(5000, hashlib.sha256(b"first" * 1000).hexdigest())
+    assert made.contents() == {SAVE: b"first" * 1000, "DS30000.sl2.bak": b"older"}
+    assert made.files == {SAVE: 5000, "DS30000.sl2.bak": 5}
     assert (made.folder, made.title, made.reason) == (folder, "darksouls3", saves.BY_HAND)
     assert 0 <= made.age_s < 60
     assert saves.backups(store=store) == [made]
@@ -50,7 +48,7 @@ def test_backups_never_overwrite_each_other(folder, store):
         (folder / SAVE).write_bytes(b"%d" % number)
         made.append(saves.backup(folder, store=store))
     assert len({one.path for one in made}) == 4
-    assert [(one.path / SAVE).read_bytes() for one in made] == [b"0", b"1", b"2", b"3"]
+    assert [one.contents()[SAVE] for one in made] == [b"0", b"1", b"2", b"3"]
     assert saves.backups(store=store) == made[::-1]
 
 
@@ -69,47 +67,57 @@ def test_unfinished_backup_is_not_listed_and_cleared_away(folder, store, monkeyp
     def broken(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(saves, "_moved", broken)
-    with pytest.raises(GameError, match="No space left on device"):
-        saves.backup(folder, store=store)
+    with monkeypatch.context() as patch:
+        patch.setattr(saves.ZipFile, "writestr", broken)
+        with pytest.raises(GameError, match="No space left on device"):
+            saves.backup(folder, store=store)
     assert list(store.iterdir()) == []
-    (store / ".unfinished-x").mkdir()
-    (store / ".unfinished-x" / saves.ABOUT).write_text("{}")
-    (store / "strange").mkdir()
-    (store / "strange" / saves.ABOUT).write_text("not json")
-    assert saves.backups(store=store) == []
+    whole = saves.backup(folder, store=store)
+    content = whole.path.read_bytes()
+    for name, piece in (("cut", content[:-30]), ("empty", b""), ("strange", b"not a zip" * 9)):
+        (store / f"{name}.zip").write_bytes(piece)
+    assert saves.backups(store=store) == [whole]
 
 
-def test_save_that_changes_while_it_is_copied_is_copied_again(folder, store, monkeypatch):
+def test_folders_below_the_save_are_copied_too(folder, store):
+    (folder / "more" / "deep").mkdir(parents=True)
+    (folder / "more" / "deep" / "file").write_bytes(b"x")
+    made = saves.backup(folder, store=store)
+    (folder / "more" / "deep" / "file").unlink()
+    saves.restore(made, running=nobody)
+    assert (folder / "more" / "deep" / "file").read_bytes() == b"x"
+
+
+def test_save_that_changes_while_it_is_copied_is_read_again(folder, store, monkeypatch):
     monkeypatch.setattr(saves, "PAUSE_S", 0.0)
-    copied, calls = saves._copied, []
+    read, calls = saves._contents, []
 
-    def and_saved_meanwhile(source, target):
-        file = copied(source, target)
-        calls.append(source.name)
+    def and_saved_meanwhile(place):
+        contents = read(place)
+        calls.append(place)
         if len(calls) == 1:
             (folder / SAVE).write_bytes(b"second")
-        return file
+        return contents
 
-    monkeypatch.setattr(saves, "_copied", and_saved_meanwhile)
+    monkeypatch.setattr(saves, "_contents", and_saved_meanwhile)
     made = saves.backup(folder, store=store)
-    assert (made.path / SAVE).read_bytes() == b"second"
-    assert len(calls) == 4
+    assert made.contents()[SAVE] == b"second"
+    assert len(calls) == 3
 
 
 def test_save_that_never_rests_is_an_error(folder, store, monkeypatch):
     monkeypatch.setattr(saves, "PAUSE_S", 0.0)
-    copied, count = saves._copied, iter(range(100))
+    read, count = saves._contents, iter(range(100))
 
-    def and_saved_meanwhile(source, target):
-        file = copied(source, target)
+    def and_saved_meanwhile(place):
+        contents = read(place)
         (folder / SAVE).write_bytes(b"%d" % next(count))
-        return file
+        return contents
 
-    monkeypatch.setattr(saves, "_copied", and_saved_meanwhile)
+    monkeypatch.setattr(saves, "_contents", and_saved_meanwhile)
     with pytest.raises(GameError, match="changed while it was copied, 3 times"):
         saves.backup(folder, store=store)
-    assert list(store.iterdir()) == []
+    assert not store.exists()
 
 
 def test_restore_brings_back_every_file_and_keeps_what_it_replaced(folder, store):
@@ -117,7 +125,7 @@ def test_restore_brings_back_every_file_and_keeps_what_it_replaced(folder, store
     (folder / SAVE).write_bytes(b"ruined")
     replaced = saves.restore(made, running=nobody)
     assert (folder / SAVE).read_bytes() == b"first" * 1000
-    assert (replaced.path / SAVE).read_bytes() == b"ruined"
+    assert replaced.contents()[SAVE] == b"ruined"
     assert replaced.reason == saves.BEFORE_RESTORE
     assert sorted(file.name for file in folder.iterdir()) == [SAVE, "DS30000.sl2.bak"]
     saves.restore(replaced, running=nobody)
@@ -139,15 +147,22 @@ def test_restore_refuses_while_the_game_runs(folder, store):
     assert len(saves.backups(store=store)) == 1
 
 
-@pytest.mark.parametrize("damage", ["changed", "gone"])
+@pytest.mark.parametrize("damage", ["changed", "cut", "gone", "a file is gone"])
 def test_damaged_backup_is_not_restored(folder, store, damage):
     made = saves.backup(folder, store=store)
-    if damage == "changed":
-        (made.path / SAVE).write_bytes(b"bad" + b"first" * 1000)
+    content = bytearray(made.path.read_bytes())
+    if damage == "gone":
+        made.path.unlink()
+    elif damage == "cut":
+        made.path.write_bytes(content[:40])
+    elif damage == "changed":
+        content[30 + len(SAVE) + 4] ^= 1  # behind the header of the first file
+        made.path.write_bytes(content)
     else:
-        (made.path / SAVE).unlink()
+        with ZipFile(made.path, "w") as archive:
+            archive.writestr(SAVE, b"first" * 1000)
     (folder / SAVE).write_bytes(b"newer")
-    with pytest.raises(GameError, match="is damaged" if damage == "changed" else "cannot be read"):
+    with pytest.raises(GameError, match="this backup is damaged"):
         saves.restore(made, running=nobody)
     assert (folder / SAVE).read_bytes() == b"newer"
 
@@ -169,9 +184,16 @@ def test_failed_restore_leaves_the_save_whole(folder, store, monkeypatch):
 @pytest.mark.parametrize("name", ["../../escape", "/etc/escape", "a/../../b", r"..\escape", "C:escape"])
 def test_backup_that_points_outside_is_not_one(folder, store, name):
     made = saves.backup(folder, store=store)
-    about = json.loads((made.path / saves.ABOUT).read_text())
-    about["files"][name] = {"size": 1, "sha256": "0"}
-    (made.path / saves.ABOUT).write_text(json.dumps(about))
+    with ZipFile(made.path, "a") as archive:
+        archive.writestr(ZipInfo(name), b"x")
+    assert saves.backups(store=store) == []
+
+
+@pytest.mark.parametrize("about", [b"not json", b"[]", b"{}", b'{"format": 1}', b'{"format": 2, "made": 3}'])
+def test_a_zip_without_the_right_words_is_no_backup(store, about):
+    store.mkdir()
+    with ZipFile(store / "a.zip", "w") as archive:
+        archive.writestr(saves.ABOUT, about)
     assert saves.backups(store=store) == []
 
 
