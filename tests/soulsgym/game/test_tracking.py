@@ -10,11 +10,10 @@ from soulsgym.actions import NOTHING, Button
 from soulsgym.envs.game import limits_of_plan
 from soulsgym.envs.spaces import observation_space
 from soulsgym.errors import ReadFailed
-from soulsgym.game import tracking
-from soulsgym.spec import load_fight
-from soulsgym.spec.game import PhaseChange
 from soulsgym.game.titles import DarkSoulsIII, Glance, Sight
 from soulsgym.game.tracking import Tracker
+from soulsgym.spec import load_fight
+from soulsgym.spec.game import PhaseChange
 from soulsgym.state import FIGHT, Outcome, observation_of
 
 TICK_S = 0.097 / 6
@@ -315,8 +314,6 @@ def test_the_simulator_shows_the_same_durations():
     from soulsgym.actions import ACTION_CONTROLS
     from soulsgym.engine import standard_starts
     from soulsgym.sim.engine import SimEngine
-    from soulsgym.spec import load_fight
-from soulsgym.spec.game import PhaseChange
 
     engine = SimEngine(load_fight("iudex"), 1)
     engine.reset(np.ones(1, np.bool_), standard_starts(1), np.array([1], np.uint64))
