@@ -392,7 +392,7 @@ def with_parts(extras, known):
         extra = left.pop()
         if extra not in found:
             found.add(extra)
-            inner = [re.match(r"soulsgym\[([\w,]+)\]", needed) for needed in known[extra]]
+            inner = [re.match(r"souls-arena\[([\w,]+)\]", needed) for needed in known[extra]]
             left += [name for match in inner if match for name in match[1].split(",")]
     return found
 

@@ -1,11 +1,11 @@
 """Souls boss fights as Gymnasium environments; importing this registers them."""
 
 import logging
-from importlib.metadata import version
 
 from soulsgym.envs.registry import IN_THE_GAME, SIMULATED, register_all
+from soulsgym.packages import VERSION
 
-__version__ = version("soulsgym")
+__version__ = VERSION
 available_envs = (*SIMULATED, *IN_THE_GAME)
 
 

@@ -5,6 +5,7 @@ SoulsError
 ├── MisuseError       the caller did something the API forbids
 │   ├── StartError    a fight cannot start like this
 │   └── ResetNeeded   step() before reset() or after the end
+├── MissingPackage    a package of an extra is not installed
 ├── RecordingError    a recording cannot be read
 └── GameError         something about a running game
     ├── GameNotFound       it is not running, or has no window
@@ -57,6 +58,10 @@ class StartError(MisuseError):
 
 class ResetNeeded(MisuseError):
     """The fight is over or has not begun."""
+
+
+class MissingPackage(SoulsError, ImportError):
+    """A package of an extra is not installed."""
 
 
 class RecordingError(SoulsError):

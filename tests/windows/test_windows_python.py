@@ -15,7 +15,7 @@ import zipfile
 
 import pytest
 import windows_python
-from windows_python import EMBEDDED_FOLDER, NotAvailable, WindowsPython, _watched, windows_path
+from windows_python import EMBEDDED_FOLDER, NotAvailable, _watched, windows_path
 
 
 @pytest.fixture
@@ -84,13 +84,6 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 def test_a_path_as_wine_sees_it(tmp_path):
     assert windows_path(tmp_path / "a b.py") == f"Z:{tmp_path}/a b.py".replace("/", "\\")
-
-
-def test_the_version_of_the_source_tree_is_told(tmp_path):
-    folder = WindowsPython(tmp_path / "python", tmp_path)._metadata()
-    look = "from importlib.metadata import version; print(version('soulsgym'))"
-    told = subprocess.run([sys.executable, "-S", "-c", look], env={"PYTHONPATH": str(folder)}, capture_output=True)
-    assert f"soulsgym-{told.stdout.decode().strip()}" == folder.name
 
 
 def _started(code):

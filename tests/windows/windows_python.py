@@ -15,7 +15,6 @@ import sys
 import tarfile
 import tempfile
 import time
-import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -66,7 +65,7 @@ class WindowsPython:
         """Run it under Wine. `wine` is the environment of a prefix, `paths` are folders to import from."""
         environment = {name: value for name, value in wine.items() if not name.startswith(("PYTHON", "PYTEST"))}
         environment |= {
-            "PYTHONPATH": ";".join(map(windows_path, (ROOT / "src", self._metadata(), *paths))),
+            "PYTHONPATH": ";".join(map(windows_path, (ROOT / "src", *paths))),
             # Linux and Windows give compiled files the same name, but other file names are written in them.
             "PYTHONPYCACHEPREFIX": windows_path(self.cache / "windows-pycache"),
             "PYTHONUTF8": "1",
@@ -78,17 +77,6 @@ class WindowsPython:
             command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         ) as program:
             return _watched(program, limit_s)
-
-    def _metadata(self) -> Path:
-        """A folder from which `importlib.metadata` knows the version of this source tree."""
-        version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-        folder = self.cache / f"soulsgym-{version}"
-        information = folder / f"soulsgym-{version}.dist-info"
-        information.mkdir(parents=True, exist_ok=True)
-        new = information / f"METADATA.{os.getpid()}"
-        new.write_text(f"Metadata-Version: 2.1\nName: soulsgym\nVersion: {version}\n")
-        new.replace(information / "METADATA")
-        return folder
 
 
 def _watched(program: subprocess.Popen[bytes], limit_s: float) -> Ended:

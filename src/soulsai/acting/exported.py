@@ -33,6 +33,7 @@ from soulsai.runs.fight_files import files_of, unpack, with_short_names
 from soulsai.runs.files import cannot_write, reason, write_durably
 from soulsai.runs.versions import package_versions
 from soulsgym.errors import MisuseError
+from soulsgym.packages import require
 
 FORMAT = 1
 """Version of what is in the file beside the network; rises when its meaning changes."""
@@ -181,7 +182,7 @@ def _files(about: Mapping[str, str]) -> dict[str, str]:
 
 
 def _onnx_bytes(module: Greedy, example: tuple[Tensor, Tensor], about: Mapping[str, str]) -> bytes:
-    _need("onnx", "onnxscript")
+    require("onnx", "onnxscript")
     rows = torch.export.Dim("rows")
     with _quiet_logger("torch.onnx"):
         program = torch.onnx.export(
@@ -221,7 +222,7 @@ def _without_sources(archive: io.BytesIO) -> bytes:
 
 
 def _load_onnx(path: Path, data: bytes) -> tuple[Any, dict[str, str]]:
-    _need("onnxruntime")
+    require("onnxruntime")
     import onnxruntime  # type: ignore[import-untyped]
     from onnxruntime.capi import onnxruntime_pybind11_state as errors  # type: ignore[import-untyped]
 
@@ -279,15 +280,6 @@ def _write_new(path: Path, data: bytes) -> None:
         raise cannot_write(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _need(*packages: str) -> None:
-    import importlib.util
-
-    missing = [package for package in packages if importlib.util.find_spec(package) is None]
-    if missing:
-        names = " ".join(missing)
-        raise MisuseError(f"ONNX needs {names}, not installed here: run `pip install {names}`, or use {TORCHSCRIPT}")
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode
 
 from soulsai.errors import ConfigError
 from soulsgym.envs.encoded import State, Step
+from soulsgym.packages import missing_package
 
 
 class GymWorld:
@@ -76,6 +77,8 @@ def _made(name: str, number: int, kwargs: Mapping[str, Any]) -> gymnasium.vector
             **kwargs,
         )
     except (gymnasium.error.Error, ImportError, TypeError) as error:
+        if missing := missing_package(error):
+            raise missing from error
         reason = " ".join(str(error).split()).rstrip(".").replace(". ", "; ")
         raise ConfigError(f"gym.id = {name!r} cannot be made: {reason}") from error
     if not isinstance(env.single_action_space, gymnasium.spaces.Discrete):

@@ -82,14 +82,14 @@ def _reached(url: str) -> Callable[[], str]:
 
     def look() -> str:
         from soulsai.errors import TransportError
+        from soulsgym.packages import require
 
-        try:
-            from redis.exceptions import RedisError
+        require("redis")
+        from redis.exceptions import RedisError
 
-            from soulsai.transport.redis.address import Address
-            from soulsai.transport.redis.connection import connect
-        except ModuleNotFoundError as error:
-            raise TransportError("redis is not installed; run: pip install 'soulsgym[fleet]'") from error
+        from soulsai.transport.redis.address import Address
+        from soulsai.transport.redis.connection import connect
+
         address = Address.parse(url) if "@" in url else Address.parse(url, run="doctor")
         client = connect(address, limit_s=REDIS_S)
         try:

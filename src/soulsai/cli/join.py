@@ -131,15 +131,15 @@ def _fetched(address: Address, patience_s: float | None, stop: Callable[[], bool
 def _checked(welcome: Welcome) -> Config:
     """The learner's config, if both sides are of the same make and nothing in it is out of place."""
     from dataclasses import replace
-    from importlib.metadata import version
 
     from soulsai.config import config_from_toml
     from soulsai.errors import TransportError
     from soulsai.runs.fight_files import unpack
     from soulsai.transport.welcome import refuse_mismatch
+    from soulsgym.packages import VERSION
 
     # The package first, alone: the config of another version may hold settings that this one does not know.
-    refuse_mismatch(welcome, package=version("soulsgym"), environment=welcome.environment)
+    refuse_mismatch(welcome, package=VERSION, environment=welcome.environment)
     config = unpack(config_from_toml(welcome.config_toml, LEARNER), welcome.files, LEARNER)
     if config.world == "gym" and ":" in config.gym.id:  # Gymnasium would import whatever module is named there.
         raise TransportError(f"the learner's config names an environment of another package ({config.gym.id}): refused")
@@ -149,7 +149,7 @@ def _checked(welcome: Welcome) -> Config:
     if config.world == "fight":
         _say("compiling the simulator (about 20 s the first time, a second later on)")
         compile_parts(replace(config, run=replace(config.run, threads=1)))
-    refuse_mismatch(welcome, package=version("soulsgym"), environment=environment_version(config))
+    refuse_mismatch(welcome, package=VERSION, environment=environment_version(config))
     return config
 
 

@@ -9,7 +9,9 @@ from typing import Annotated
 try:
     import typer
 except ModuleNotFoundError:
-    sys.exit("souls: the command line is not installed; run: pip install 'soulsgym[cli]'")
+    from soulsgym.packages import install_command
+
+    sys.exit(f"souls: the command line is not installed; run: {install_command('cli')}")
 
 from soulsai.cli.bench import bench
 from soulsai.cli.compare import compare_runs
@@ -39,9 +41,9 @@ app = typer.Typer(name="souls", no_args_is_help=True, pretty_exceptions_enable=F
 
 def show_version(requested: bool) -> None:
     if requested:
-        from importlib.metadata import version
+        from soulsgym.packages import VERSION
 
-        typer.echo(f"souls {version('soulsgym')}")
+        typer.echo(f"souls {VERSION}")
         raise typer.Exit
 
 
@@ -94,8 +96,10 @@ def main() -> None:
     except Exception as error:
         # Imported late: `souls --help` must not wait for the simulator to load.
         from soulsgym.errors import SoulsError
+        from soulsgym.packages import missing_package
 
-        if not isinstance(error, SoulsError):
+        told = error if isinstance(error, SoulsError) else missing_package(error)
+        if told is None:
             raise
-        typer.echo(f"souls: {error}", err=True)
-        sys.exit(error.exit_code)
+        typer.echo(f"souls: {told}", err=True)
+        sys.exit(told.exit_code)

@@ -46,9 +46,9 @@ class Onlookers:
 
             check_urls(self.urls)
         if self.project:
-            from soulsai.telemetry.wandb_sink import check_installed
+            from soulsgym.packages import require
 
-            check_installed()
+            require("wandb")
 
     @contextmanager
     def looking(self, run: Run, config: Config, say: Callable[[str], None]) -> Iterator[list[Sink]]:

@@ -149,15 +149,14 @@ def _end(run: Run, address: Address, *, finished: bool) -> None:
 
 
 def _welcome(run_id: str, config: Config) -> bytes:
-    from importlib.metadata import version
-
     from soulsai.config import config_to_toml
     from soulsai.learning.wiring import environment_version
     from soulsai.runs.fight_files import files_of, with_short_names
     from soulsai.transport.welcome import Welcome, pack_welcome
+    from soulsgym.packages import VERSION
 
     text, environment = config_to_toml(with_short_names(config)), environment_version(config)
-    return pack_welcome(Welcome(run_id, text, version("soulsgym"), environment, files_of(config)))
+    return pack_welcome(Welcome(run_id, text, VERSION, environment, files_of(config)))
 
 
 def _tell_how_to_join(run: Run, fleet: FleetFile) -> None:

@@ -43,6 +43,9 @@ def without_secrets(text: str) -> str:
 
 def open_run(preset: str, settings: list[str], folder: Path | None, *, resume: bool) -> tuple[Run, Config]:
     """The run to train: a new one of a preset, or the one to go on with."""
+    from soulsgym.packages import require
+
+    require("torch")  # before a folder is made for nothing
     if resume and preset:
         raise typer.BadParameter(f"a run goes on with its own config; leave out {preset!r}, or leave out --resume")
     return _resumed(folder, settings) if resume else _begun(preset or DEFAULT_PRESET, settings, folder)

@@ -48,9 +48,9 @@ def sweep(
 
     Example: souls sweep iudex --space space.toml --trials 40 --processes 2
     """
-    from soulsai.sweeps.storage import need_optuna
+    from soulsgym.packages import require
 
-    need_optuna()
+    require("optuna")
     if report is not None:
         _write_report(report, name or report.resolve().name, storage)
         return

@@ -30,6 +30,7 @@ from soulsai.dashboard.table import AXES
 from soulsai.dashboard.table_file import csv_rows
 from soulsai.errors import RunError
 from soulsgym.errors import MisuseError, SoulsError
+from soulsgym.packages import install_command
 
 STATIC = Path(__file__).parent / "static"
 POINTS = 800
@@ -112,7 +113,7 @@ class Pages:
         try:
             from soulsai.telemetry.prometheus import CONTENT_TYPE, exposition
         except ModuleNotFoundError:
-            return error(501, "metrics for Prometheus need: pip install 'soulsgym[dashboard]'")
+            return error(501, f"metrics for Prometheus need: {install_command('dashboard')}")
         text = await run_in_threadpool(lambda: exposition(list(self.board.readings())))
         return Response(text, headers=NO_STORE | {"content-type": CONTENT_TYPE})
 

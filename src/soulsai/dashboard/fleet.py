@@ -12,6 +12,7 @@ from typing import Any
 from soulsai.dashboard.library import Dossier, is_inside
 from soulsai.errors import RunError, TransportError
 from soulsai.runs.fleet_file import FILE, FleetFile, is_served, read_fleet
+from soulsgym.packages import install_command
 
 FRESH_S = 1.0
 """All viewers share one look within this time."""
@@ -78,7 +79,7 @@ def _report(dossier: Dossier) -> Report:
     try:
         return _known(_look_now(about), now=True)
     except ModuleNotFoundError:
-        return _last(dossier.folder, "the fleet cannot be asked; install it with: pip install 'soulsgym[fleet]'")
+        return _last(dossier.folder, f"the fleet cannot be asked; install it with: {install_command('fleet')}")
     except TransportError as error:
         return _last(dossier.folder, str(error))
 

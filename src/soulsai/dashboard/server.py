@@ -15,6 +15,7 @@ from typing import Any
 
 from soulsai.transport.reach import seen_from_outside
 from soulsgym.errors import MisuseError, SoulsError
+from soulsgym.packages import require
 
 HOST, PORT = "127.0.0.1", 8716
 MORE_PORTS = 50
@@ -76,13 +77,8 @@ def _quick_turns() -> Iterator[None]:
 
 
 def check_installed() -> None:
-    """ServerError if the packages of the page are missing."""
-    try:
-        import msgspec  # noqa: F401
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ServerError(f"the page needs {error.name}: pip install 'soulsgym[dashboard]'") from error
+    """Raise MissingPackage if packages of the page are missing."""
+    require("starlette", "uvicorn")
 
 
 def check_root(root: Path) -> None:

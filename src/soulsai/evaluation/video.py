@@ -20,6 +20,7 @@ from soulsai.evaluation.evaluation import FALL, EvaluationSettings
 from soulsai.evaluation.fighter import Fighter
 from soulsgym.actions import ACTION_CONTROLS
 from soulsgym.errors import MisuseError
+from soulsgym.packages import require
 from soulsgym.recordings.recording import Recording
 from soulsgym.render import FightRenderer
 from soulsgym.sim.engine import SimEngine
@@ -198,12 +199,9 @@ def _ffmpeg(*arguments: str) -> None:
 
 
 def _imageio_ffmpeg() -> Any:
-    try:
-        import imageio_ffmpeg  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise MisuseError(
-            "videos need imageio-ffmpeg, which is not installed; run `pip install imageio-ffmpeg`"
-        ) from error
+    require("imageio_ffmpeg")
+    import imageio_ffmpeg  # type: ignore[import-untyped]
+
     return imageio_ffmpeg
 
 

@@ -10,14 +10,17 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("soulsgym", "torch", "numpy", "numba", "gymnasium", "safetensors")
+from soulsgym.packages import VERSION
+
+PACKAGES = ("torch", "numpy", "numba", "gymnasium", "safetensors")
 GIT_LIMIT_S = 5.0
 
 
 def package_versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
-    """Versions of Python and of the installed ones among some packages."""
+    """Versions of Python, of soulsgym, and of the installed ones among other packages."""
+    own = {"python": platform.python_version(), "soulsgym": VERSION}
     found = {name: _version(name) for name in names}
-    return {"python": platform.python_version()} | {name: text for name, text in found.items() if text is not None}
+    return own | {name: text for name, text in found.items() if text is not None}
 
 
 @cache

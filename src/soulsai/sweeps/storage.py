@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import re
 import warnings
@@ -11,19 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from soulsai.errors import ConfigError, RunError
 from soulsai.sweeps.locks import JournalLock
-from soulsgym.errors import MisuseError
+from soulsgym.packages import require
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
 
 JOURNAL = "study.journal"
 PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
-
-
-def need_optuna() -> None:
-    """MisuseError with the way out if Optuna is not installed."""
-    if importlib.util.find_spec("optuna") is None:
-        raise MisuseError("sweeps need optuna, which is not installed; run: pip install 'soulsgym[sweep]'")
 
 
 def quiet_optuna() -> None:
@@ -36,7 +29,7 @@ def quiet_optuna() -> None:
 
 def open_storage(folder: Path, url: str = "") -> BaseStorage:
     """The journal of a sweep's folder, or the database at a URL."""
-    need_optuna()
+    require("optuna")
     quiet_optuna()
     return _database(url) if url else _journal(folder / JOURNAL)
 

@@ -7,7 +7,6 @@ that happens in the process that trains: this sink only puts rows into a pipe.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import math
 import queue
@@ -20,9 +19,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from soulsai.errors import ConfigError, RunError
+from soulsai.errors import RunError
 from soulsai.runs.files import cannot_write, write_atomically
 from soulsai.telemetry.beside import end_beside, start_beside
+from soulsgym.packages import require
 
 if TYPE_CHECKING:
     from soulsai.config.schema import Config
@@ -51,7 +51,7 @@ class WandbSink:
     def __init__(
         self, project: str, run_name: str, config: Mapping[str, Any], folder: Path, say: Callable[[str], None]
     ) -> None:
-        check_installed()
+        require("wandb")
         self._say, self._folder = say, folder / FOLDER
         opening = {"project": project, "name": run_name, "config": config, "folder": str(folder)}
         opening["id"] = _identity(self._folder, project)
@@ -125,12 +125,6 @@ class WandbSink:
         with contextlib.suppress(OSError, ValueError):
             for line in self._process.stdout or ():
                 self._news.put(line.decode(errors="replace").strip())
-
-
-def check_installed() -> None:
-    """ConfigError that says how to install it, if it is not."""
-    if importlib.util.find_spec("wandb") is None:
-        raise ConfigError("--wandb: wandb is not installed; run: pip install 'soulsgym[wandb]'")
 
 
 def _identity(folder: Path, project: str) -> str:

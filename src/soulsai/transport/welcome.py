@@ -13,13 +13,14 @@ import numpy.typing as npt
 
 from soulsai.errors import TransportError
 from soulsai.transport.frames import PROTOCOL, BadFrame, Frame, Kind, decode, encode, protocol_of
+from soulsgym.packages import DISTRIBUTION
 
 PACKAGE = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!-]{0,63}")
 """A version of the package: part of a command that the user is told to type."""
 ENVIRONMENT = re.compile(r"[ -~]{1,200}")
 LARGEST_TEXT = 1 << 20
 """Bytes of a config, or of all files of a boss."""
-UPDATE = "pip install --upgrade soulsgym"
+UPDATE = f"pip install --upgrade {DISTRIBUTION}"
 RELEASE = re.compile(r"(\d+(?:\.\d+)*)(.*)")
 BEFORE_RELEASE = re.compile(r"[.-]?(?:a|b|c|rc|alpha|beta|pre|preview|dev)[.-]?\d*", re.IGNORECASE)
 
@@ -69,7 +70,7 @@ def refuse_mismatch(theirs: Welcome, *, package: str, environment: str) -> None:
         raise TransportError(
             f"the files of the fight data differ: environment {environment} here, {theirs.environment} at the learner, "
             f"with the same soulsgym {package}; on the side that was changed, type: "
-            f"pip install --force-reinstall soulsgym=={package}"
+            f"pip install --force-reinstall {DISTRIBUTION}=={package}"
         )
 
 
@@ -125,9 +126,9 @@ def _other_protocol(theirs: int) -> TransportError:
 def _other_package(theirs: str, ours: str) -> TransportError:
     is_ours_older = _order(ours) < _order(theirs)
     side, version = ("this machine", theirs) if is_ours_older else ("the learner's machine", ours)
-    older = f"update {side}: pip install soulsgym=={version}"
+    older = f"update {side}: pip install {DISTRIBUTION}=={version}"
     if _order(ours) == _order(theirs):
-        older = f"install the learner's on this machine: pip install soulsgym=={theirs}"
+        older = f"install the learner's on this machine: pip install {DISTRIBUTION}=={theirs}"
     return TransportError(f"the learner has soulsgym {theirs} and this machine {ours}, which do not mix; {older}")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from soulsgym.game.addresses import AddressTable
 from soulsgym.game.process import Found
 from soulsgym.game.saves import Backup, steam_folders
+from soulsgym.packages import install_command
 
 PACKAGES = {
     "linux": {"Xlib": "python-xlib", "mss": "mss", "PIL": "pillow"},
@@ -53,7 +54,7 @@ def check_packages(platform: str, is_installed: Callable[[str], bool]) -> Findin
     needed = PACKAGES.get("linux" if platform.startswith("linux") else platform, {})
     absent = [package for module, package in needed.items() if not is_installed(module)]
     if absent:
-        return Finding("packages", False, f"not installed: {', '.join(absent)}", "pip install 'soulsgym[game]'")
+        return Finding("packages", False, f"not installed: {', '.join(absent)}", install_command("game"))
     return Finding("packages", True, f"{', '.join(needed.values())} installed")
 
 

@@ -12,7 +12,6 @@ import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -22,6 +21,7 @@ import numpy.typing as npt
 from soulsgym.actions import NOTHING
 from soulsgym.envs.fights import FightSettings
 from soulsgym.errors import RecordingError
+from soulsgym.packages import VERSION
 from soulsgym.state import FIGHT, NUM_ACTIONS, OBSERVATION_KEYS, Fights, Outcome
 
 FORMAT_VERSION = 1
@@ -72,11 +72,7 @@ def write_recording(file: Path | str, recording: Recording) -> None:
 
 def recording_arrays(recording: Recording, file: str) -> dict[str, Any]:
     """The arrays of its `.npz`, to be written into `file`; others may stand beside them there."""
-    try:
-        package = version("soulsgym")
-    except PackageNotFoundError:
-        package = "unknown"
-    header: dict[str, Any] = {"format": FORMAT_VERSION, "soulsgym": package, "steps": len(recording)}
+    header: dict[str, Any] = {"format": FORMAT_VERSION, "soulsgym": VERSION, "steps": len(recording)}
     if recording.simulation is not None:
         header["simulation"] = dataclasses.asdict(recording.simulation)
     _check(file, recording)

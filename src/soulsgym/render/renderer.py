@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.errors import MisuseError
+from soulsgym.packages import require
 from soulsgym.spec import FightSpec
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ class FightRenderer:
     def __init__(
         self, spec: FightSpec, size: tuple[int, int] = (960, 720), *, fps: float = 10.0, words: bool = True
     ) -> None:
-        if importlib.util.find_spec("pygame") is None:
-            raise MisuseError("rendering needs pygame-ce, which is not installed; run `pip install soulsgym[render]`")
+        require("pygame")
         least = MIN_SIZE if words else MIN_WORDLESS
         if size[0] < least[0] or size[1] < least[1]:
             raise MisuseError(f"picture size {size} is too small; give at least {least}")

@@ -15,7 +15,7 @@ from soulsai.config import load_preset, with_settings
 from soulsai.errors import RunError
 from soulsai.learning.loading import load_contestant, sizes_of
 from soulsai.learning.wiring import quiet
-from soulsgym.errors import MisuseError
+from soulsgym.errors import MissingPackage, MisuseError
 
 KINDS = {
     "ppo": ("smoke", ["network.normalize=true", "network.separate=true", "network.layer_norm=true"]),
@@ -178,5 +178,7 @@ def test_policy_that_does_not_fit_its_config(random_networks, tmp_path):
 
 def test_missing_library_is_named(small, random_networks, tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MisuseError, match=r"run `pip install onnx onnxscript`, or use \.pt"):
+    with pytest.raises(
+        MissingPackage, match=r"onnx and onnxscript are not installed; run: pip install '[\w-]+\[export\]'"
+    ):
         export(random_networks(small), small, tmp_path / "policy.onnx")

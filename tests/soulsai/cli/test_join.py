@@ -6,7 +6,6 @@ import signal
 import socket
 import threading
 import time
-from importlib.metadata import version
 
 import pytest
 from typer.testing import CliRunner
@@ -24,9 +23,10 @@ from soulsai.transport.redis.connection import Refused
 from soulsai.transport.versions import version_of
 from soulsai.transport.welcome import Welcome, pack_welcome
 from soulsgym.errors import GameNotFound, MisuseError, SoulsError
+from soulsgym.packages import VERSION
 from soulsgym.spec import load_fight
 
-PACKAGE = version("soulsgym")
+PACKAGE = VERSION
 CONFIG = load_preset("cartpole-dqn")
 
 
@@ -154,7 +154,7 @@ def test_another_package_is_refused(welcome):
     welcome(package="99.0.0", config_toml="[settings]\nof = 'later'", environment="x")
     error = join(URL).exception
     assert isinstance(error, TransportError)
-    assert str(error).endswith("update this machine: pip install soulsgym==99.0.0")
+    assert str(error).endswith("update this machine: pip install souls-arena==99.0.0")
     welcome(package="0.0.1")
     assert "update the learner's machine" in str(join(URL).exception)
 

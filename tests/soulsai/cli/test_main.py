@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.metadata import version
 
 import pytest
 import typer
 
 from soulsai.cli import main as cli
 from soulsgym.errors import SoulsError
+from soulsgym.packages import VERSION
 
 LIMIT_S = 180.0
 
@@ -34,7 +34,7 @@ def souls(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_version_is_the_installed_one():
     result = souls("--version")
-    assert (result.returncode, result.stdout) == (0, f"souls {version('soulsgym')}\n")
+    assert (result.returncode, result.stdout) == (0, f"souls {VERSION}\n")
 
 
 def test_unknown_verb_is_misuse_without_traceback():
@@ -90,4 +90,4 @@ def test_missing_command_line_extra_says_what_to_install():
     code = "import sys; sys.modules['typer'] = None; import soulsai.cli.main"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT_S)
     assert result.returncode == 1
-    assert result.stderr == "souls: the command line is not installed; run: pip install 'soulsgym[cli]'\n"
+    assert result.stderr == "souls: the command line is not installed; run: pip install 'souls-arena[cli]'\n"

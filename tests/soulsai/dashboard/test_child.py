@@ -155,10 +155,10 @@ def test_a_process_that_cannot_be_started(root, news, monkeypatch):
 
 def test_a_missing_package(root, news, tmp_path, monkeypatch):
     (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "uvicorn.py").write_text("raise ModuleNotFoundError('no', name='uvicorn')")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "broken"))
+    (tmp_path / "broken" / "sitecustomize.py").write_text("import sys; sys.modules['uvicorn'] = None")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "broken"), prepend=os.pathsep)
     with dashboard_child(root / "one", news.say):
-        assert "pip install 'soulsgym[dashboard]'" in news.wait()
+        assert "pip install 'souls-arena[dashboard]'" in news.wait()
     assert len(news.lines) == 1
 
 

@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from soulsai.cli.main import app
 from soulsai.dashboard import server as server_module
-from soulsai.dashboard.server import PORT, ServerError, Wish, address, check_installed, listen, serve
+from soulsai.dashboard.server import PORT, ServerError, Wish, address, listen, serve
+from soulsgym.errors import MissingPackage
 
 SOULS = Path(sys.executable).parent / "souls"
 LIMIT_S = 120.0
@@ -97,9 +98,7 @@ def test_a_folder_that_is_not_there(tmp_path):
 
 def test_missing_packages_are_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(ServerError, match=r"uvicorn: pip install 'soulsgym\[dashboard\]'"):
-        check_installed()
-    with pytest.raises(ServerError, match=r"pip install 'soulsgym\[dashboard\]'"):
+    with pytest.raises(MissingPackage, match=r"uvicorn is not installed; run: pip install '[\w-]+\[dashboard\]'"):
         serve(Wish(tmp_path), lambda url: None)
 
 

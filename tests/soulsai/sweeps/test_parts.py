@@ -208,7 +208,7 @@ def test_optuna_that_is_not_installed_is_a_sentence(monkeypatch):
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     result = CliRunner().invoke(app, ["sweep", "smoke", "--space", "x.toml"])
-    assert "pip install 'soulsgym[sweep]'" in str(result.exception)
+    assert str(result.exception) == "optuna is not installed; run: pip install 'souls-arena[sweep]'"
 
 
 def test_pruners(about):

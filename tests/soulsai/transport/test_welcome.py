@@ -101,18 +101,18 @@ def test_this_machine_is_older(older):
     text = refusal(older)
     assert text == (
         f"the learner has soulsgym 0.3.0 and this machine {older}, which do not mix; "
-        "update this machine: pip install soulsgym==0.3.0"
+        "update this machine: pip install souls-arena==0.3.0"
     )
 
 
 @pytest.mark.parametrize("newer", ["0.3.1", "0.10.0", "1.0rc1", "1.0", "0.3.0.1"])
 def test_the_learner_is_older(newer):
-    assert refusal(newer).endswith(f"update the learner's machine: pip install soulsgym=={newer}")
+    assert refusal(newer).endswith(f"update the learner's machine: pip install souls-arena=={newer}")
 
 
 @pytest.mark.parametrize("other", ["0.3", "0.3.0+mine"])
 def test_neither_is_older(other):
-    assert refusal(other).endswith("install the learner's on this machine: pip install soulsgym==0.3.0")
+    assert refusal(other).endswith("install the learner's on this machine: pip install souls-arena==0.3.0")
 
 
 def test_versions_before_a_release_have_an_order():
@@ -123,7 +123,7 @@ def test_versions_before_a_release_have_an_order():
 def test_other_fight_data():
     text = refusal("0.3.0", environment="mine")
     assert "the files of the fight data differ: environment mine here, e at the learner" in text
-    assert "pip install --force-reinstall soulsgym==0.3.0" in text
+    assert "pip install --force-reinstall souls-arena==0.3.0" in text
 
 
 def test_the_package_is_judged_before_the_environment():

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from soulsgym.errors import GameError
+from soulsgym.packages import install_command
 
 _AUTHORITY = threading.Lock()
 """Who may read a display is said by an environment variable alone, so connections are made one at a time."""
-INSTALL = "run: pip install 'soulsgym[game]'"
+INSTALL = f"run: {install_command('game')}"
 
 
 class Screen:
