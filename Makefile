@@ -8,6 +8,8 @@ SETUP := $(VENV)/.installed-dev
 TRAIN_SETUP := $(VENV)/.installed-train
 BENCH_SETUP := $(VENV)/.installed-bench
 
+ECOSYSTEM := .venv-ecosystem
+
 SPEED := src/soulsgym/game/speed
 MINGW := x86_64-w64-mingw32-gcc
 MINGW_FLAGS := -std=c11 -O2 -Wall -Wextra -Werror -s
@@ -15,10 +17,10 @@ MINGW_FLAGS := -std=c11 -O2 -Wall -Wextra -Werror -s
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test lint format bench redis wine browser prometheus speed clean
+.PHONY: help setup train test lint format bench redis wine browser prometheus speed wheel wheels lower-bounds ecosystem clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 train: $(TRAIN_SETUP) ## train an agent that beats Iudex Gundyr, evaluate it, write a report (ARGS="--set run.seed=1")
 	@$(BIN)/souls train $(ARGS)
@@ -35,6 +37,8 @@ lint: $(SETUP) ## check style and types
 	@$(BIN)/ruff format --check
 	@echo "mypy: checking types"
 	@$(BIN)/mypy
+	@echo "lint-imports: checking which package imports which"
+	@$(BIN)/lint-imports --no-logo
 
 format: $(SETUP) ## rewrite the code in the project's style
 	@$(BIN)/ruff check --fix
@@ -68,8 +72,23 @@ browser: ## install Chromium for the tests of the live page, where that can be d
 prometheus: ## install Prometheus for the tests of the metrics, where that can be done
 	@command -v promtool >/dev/null || $(call debian,prometheus,the tests that need it are skipped)
 
+wheel: $(SETUP) ## build sdist and wheel into dist
+	@if command -v $(MINGW) >/dev/null; then $(MAKE) --no-print-directory speed; fi
+	@[ -f $(SPEED)/bin/souls_speed.dll ] && [ -f $(SPEED)/bin/inject.exe ] || \
+		echo "wheel: without the library that controls a game's clock; to have it inside, install $(MINGW) and run make speed"
+	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m build
+
+wheels: $(SETUP) ## check that everything training needs has wheels for all systems and versions of Python
+	@$(BIN)/python tools/check_wheels.py
+
+lower-bounds: $(SETUP) ## try the environments with the oldest versions that pyproject.toml allows
+	@$(BIN)/python tools/lower_bounds.py
+
+ecosystem: $(ECOSYSTEM)/.installed ## try the environments with other people's learners, in a virtual environment of their own
+	@$(ECOSYSTEM)/bin/python -m pytest tests/ecosystem
+
 clean: ## remove .venv, caches and build results
-	rm -rf $(VENV) $(SPEED)/bin build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ECOSYSTEM) $(SPEED)/bin build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/bin/python:
@@ -93,6 +112,14 @@ $(SETUP): $(TRAIN_SETUP)
 $(BENCH_SETUP): $(SETUP)
 	@echo "setup: installing the peers that the benchmark compares with (about 300 MB to download)"
 	@$(PIP_INSTALL) -e '.[bench]'
+	@touch $@
+
+# These want other versions than constraints.txt has: RLlib an older Gymnasium, Tianshou an older pandas.
+$(ECOSYSTEM)/.installed: pyproject.toml constraints.txt tools/ecosystem.txt
+	@echo "setup: installing other people's learners into $(ECOSYSTEM) (about 500 MB to download)"
+	@$(PYTHON) -m venv $(ECOSYSTEM)
+	@$(ECOSYSTEM)/bin/python -m pip install -qq --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
+	@$(ECOSYSTEM)/bin/python -m pip install -qq --disable-pip-version-check -r tools/ecosystem.txt -e .
 	@touch $@
 
 speed: $(SPEED)/bin/souls_speed.dll $(SPEED)/bin/inject.exe ## build the library that controls a game's clock

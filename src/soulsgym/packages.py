@@ -15,7 +15,7 @@ EXTRAS = {
     "render": ("pygame",),
     "cli": ("rich", "typer"),
     "train": ("imageio_ffmpeg", "lz4", "plotly", "psutil", "safetensors", "tensorboard", "torch", "xxhash"),
-    "game": ("mss", "Xlib"),
+    "game": ("mss", "PIL", "Xlib"),
     "dashboard": ("prometheus_client", "starlette", "uvicorn"),
     "fleet": ("cryptography", "hiredis", "redis"),
     "sweep": ("optuna",),
@@ -27,7 +27,7 @@ EXTRAS = {
     "bench": ("envpool",),
 }
 """The modules that each extra brings, beside those of other extras that it includes."""
-OTHER_NAMES = {"Box2D": "box2d", "Xlib": "python-xlib", "pygame": "pygame-ce"}
+OTHER_NAMES = {"Box2D": "box2d", "PIL": "pillow", "Xlib": "python-xlib", "pygame": "pygame-ce"}
 """Packages of modules that are called otherwise."""
 
 

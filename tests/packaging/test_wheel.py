@@ -1,0 +1,125 @@
+"""The wheel, installed with pip into an empty virtual environment, has everything and works."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from soulsgym.packages import install_command
+
+ROOT = Path(__file__).parents[2]
+SPEED = "soulsgym/game/speed/bin"
+LIMIT_S = 300.0
+UNREACHABLE = ("No matching distribution found", "Could not find a version", "ConnectionError", "Connection refused")
+"""What pip says where there is no package index."""
+
+pytestmark = pytest.mark.slow
+
+
+def run(*command, cwd):
+    """Its output; a test is skipped where it needs a package index and there is none."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {
+        "PIP_CONSTRAINT": str(ROOT / "constraints.txt"),
+        "PIP_BUILD_CONSTRAINT": str(ROOT / "constraints.txt"),
+        "NUMBA_CACHE_DIR": str(cwd / "numba"),
+    }
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S
+    )
+    if done.returncode and any(text in done.stdout for text in UNREACHABLE):
+        pytest.skip("the package index cannot be reached")
+    return done.returncode, done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Folder with the sdist and with the wheel made of it; the repository gets no new file."""
+    if find_spec("build") is None:
+        pytest.skip("the package build is not installed: make setup")
+    folder = tmp_path_factory.mktemp("built")
+    code, output = run(sys.executable, "-m", "build", "-o", str(folder / "dist"), str(ROOT), cwd=folder)
+    assert code == 0, output
+    return folder / "dist"
+
+
+@pytest.fixture(scope="module")
+def wheel(built):
+    (found,) = built.glob("souls_arena-*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def bin_folder(wheel, tmp_path_factory):
+    """The programs of an environment with nothing but the wheel and its base dependencies."""
+    folder = tmp_path_factory.mktemp("empty") / "venv"
+    venv.create(folder)
+    programs = folder / ("Scripts" if sys.platform == "win32" else "bin")
+    install(programs, str(wheel))
+    return programs
+
+
+def install(programs, what):
+    pip = [sys.executable, "-m", "pip", "--python", str(programs / "python"), "install", "-q", what]
+    code, output = run(*pip, cwd=programs.parent)
+    assert code == 0, output
+
+
+def files_of_source(folder, pattern):
+    source = ROOT / "src"
+    return {file.relative_to(source).as_posix() for file in (source / folder).rglob(pattern) if file.is_file()}
+
+
+def test_sdist_and_wheel_hold_every_file(built, wheel):
+    wanted = (
+        files_of_source("soulsgym", "*.py")
+        | files_of_source("soulsai", "*.py")
+        | files_of_source("soulsgym/data", "*")
+        | files_of_source("soulsai/dashboard/static", "*")
+        | files_of_source("soulsai/presets", "*.toml")
+        | files_of_source(SPEED, "*")  # none, if they were not built
+        | {"soulsgym/py.typed", "soulsai/py.typed"}
+    )
+    wanted = {name for name in wanted if "__pycache__" not in name}
+    assert len(wanted) > 400
+    with zipfile.ZipFile(wheel) as archive:
+        assert wanted - set(archive.namelist()) == set()
+    (sdist,) = built.glob("souls_arena-*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {f"src/{name}" for name in wanted} - names == set()
+
+
+def test_metadata_tells_what_it_is(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        text = archive.read(name).decode()
+    assert "Name: souls-arena\n" in text
+    assert "Description-Content-Type: text/markdown" in text
+    assert "# SoulsGym + SoulsAI" in text
+    assert "Programming Language :: Python :: 3.13" in text
+
+
+def test_environments_work_without_torch(bin_folder):
+    smoke = Path(__file__).with_name("smoke.py")
+    code, output = run(str(bin_folder / "python"), str(smoke), str(bin_folder.parent), cwd=bin_folder.parent)
+    assert (code, output) == (0, "ok\n")
+
+
+def test_command_line_says_what_it_lacks(bin_folder, wheel):
+    souls, folder = str(bin_folder / "souls"), bin_folder.parent
+    assert run(souls, "--help", cwd=folder) == (
+        1, f"souls: the command line is not installed; run: {install_command('cli')}\n"
+    )  # fmt: skip
+    install(bin_folder, f"{wheel}[cli]")
+    code, output = run(souls, "--help", cwd=folder)
+    assert code == 0
+    assert "Train agents that beat Souls bosses" in output
+    code, output = run(souls, "train", "smoke", cwd=folder)
+    assert (code, output) == (2, f"souls: torch is not installed; run: {install_command('train')}\n")
