@@ -10,10 +10,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from soulsgym.players import FightResults, make_player
-from soulsgym.players.fights import run_fights
-from soulsgym.spec import STANDARD, variants
+from soulsgym.players import FightResults, make_player, run_fights
+from soulsgym.spec import STANDARD, load_fight, variants
 
+BOSS = "iudex"
 SEED = 7
 LATE_S = 0.1
 LATE = f"duellist, {LATE_S} s late"
@@ -50,12 +50,13 @@ def missed_bounds(results: Mapping[str, FightResults]) -> list[str]:
 def main(fights: int) -> int:
     """Print one table per variant; 1 if the standard one misses a bound."""
     missed: list[str] = []
-    for variant in variants("iudex"):
+    known = load_fight(BOSS)
+    for variant in variants(BOSS):
         print(f"\n{variant}: {fights} full fights each, seed {SEED}")
         print(f"{'player':<26}{'wins':>8}{'median s':>10}{'time-outs':>11}  most deaths by")
-        results = {}
+        results, spec = {}, load_fight(BOSS, variant)
         for label, (name, options) in PLAYERS.items():
-            result = run_fights(make_player(name, fights, SEED, **options), fights, SEED, variant=variant)
+            result = run_fights(make_player(name, known, fights, SEED, **options), spec, fights, SEED)
             results[label] = result
             deaths = ", ".join(list(result.deaths_by_attack)[:3])
             print(

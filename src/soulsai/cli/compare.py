@@ -55,7 +55,7 @@ def compare_runs(
     both = [load_contestant(text, latest=latest, warn=warn) for text in (a, b)]
     options = FightOptions(variant, randomize, phase, full, no_hit, boss)
     settings = fight_settings([one.config for one in both if one.config], options)
-    fighters = [one.fighter(settings.get("boss", "iudex")) for one in both]
+    fighters = [one.fighter(settings["boss"]) for one in both]
     names = _names(both[0].name, both[1].name)
     found = [measured(fighters[i], options.fights(fights), seed, settings, names[i]) for i in (0, 1)]
     comparison = compare(found[0], found[1], names=names)

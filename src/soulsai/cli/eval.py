@@ -100,7 +100,7 @@ def _evaluate_fights(
 
     options = _of_two_phases(options) if len(contestants) > 1 else options
     settings = fight_settings([one.config for one in contestants if one.config], options)
-    fighters = [one.fighter(settings.get("boss", "iudex")) for one in contestants]
+    fighters = [one.fighter(settings["boss"]) for one in contestants]
     fighter = fighters[0] if len(fighters) == 1 else PhaseFighters(*fighters)
     names = " and ".join(one.name for one in contestants)
     witness = Witness(record) if record else None

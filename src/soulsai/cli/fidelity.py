@@ -12,8 +12,6 @@ import typer
 if TYPE_CHECKING:
     from soulsgym.recordings.metrics import Fidelity, Metric
 
-DEFAULT_BOSS = "iudex"
-
 
 def fidelity(
     file: Annotated[Path, typer.Argument(help="A recording, .npz or SoulsGym's .json.")],
@@ -27,6 +25,7 @@ def fidelity(
 
     Example: souls fidelity fight.json --json
     """
+    from soulsai.config.schema import DEFAULT_BOSS
     from soulsgym.errors import MisuseError
     from soulsgym.recordings import read_recording
     from soulsgym.recordings.exact import recorded_spec

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from soulsai.config.schema import DRAWN, STANDARD
+from soulsai.config.schema import DEFAULT_BOSS, DRAWN, STANDARD
 
 if TYPE_CHECKING:
     from soulsai.config.schema import Config
@@ -93,7 +93,8 @@ def fight_settings(configs: Sequence[Config], options: FightOptions) -> dict[str
         raise MisuseError(f"--full and --phase {options.phase} cannot both be; leave out one")
     if configs and options.boss:
         raise MisuseError(f"--boss {options.boss}: a run plays the boss it was trained on; it is for scripted players")
-    asked = [_settings(config, options) for config in configs] or [_asked(options)]
+    plain = {"boss": DEFAULT_BOSS, "variant": STANDARD} | _asked(options)
+    asked = [_settings(config, options) for config in configs] or [plain]
     for key, way_out in WAYS_OUT.items():
         values = [settings.get(key) for settings in asked]
         if any(_content(key, settings) != _content(key, asked[0]) for settings in asked[1:]):

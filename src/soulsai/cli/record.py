@@ -44,6 +44,7 @@ def record(
     from soulsai.errors import RunError
     from soulsai.evaluation.thoughts import about_boss, write_told
     from soulsai.learning.loading import load_contestant
+    from soulsgym.envs.registry import IN_THE_GAME
 
     if out.exists():
         raise RunError(f"recording {out} exists; give another name with --out or delete it")
@@ -51,9 +52,9 @@ def record(
         raise RunError(f"folder {out.parent} of the recording is not there; make it or give another name")
     one = load_contestant(who, latest=latest, warn=warn)
     names = _boss_and_variant(one.config, env, boss, variant)
-    fighter = one.fighter(names.get("boss", "iudex"))
     made = _made(env, phase, names, game_speed, stepping, pid, launch)
     try:
+        fighter = one.fighter(names.get("boss") or IN_THE_GAME[env][1]["boss"])
         with bar(f"{who} in {env}") as progress:
             recording = recorded(made, fighter, fights, seed, progress)
     finally:
@@ -73,8 +74,9 @@ def _boss_and_variant(config: Config | None, env: str, boss: str, variant: str) 
         if boss or variant:
             raise MisuseError(f"{env} has its own boss; leave out --boss and --variant, or record in the simulator")
         return {}
-    settings = fight_settings([config] if config else [], FightOptions(variant, boss=boss))
-    return {"boss": settings.get("boss", SIMULATED[env]["boss"]), "variant": settings.get("variant", "standard")}
+    options = FightOptions(variant, boss=boss or ("" if config else SIMULATED[env]["boss"]))
+    settings = fight_settings([config] if config else [], options)
+    return {"boss": settings["boss"], "variant": settings["variant"]}
 
 
 def _made(

@@ -73,8 +73,8 @@ def watch(
     one = load_contestant(run, latest=latest, warn=warn)
     options = FightOptions(variant, randomize, phase, full, no_hit, boss)
     settings = fight_settings([one.config] if one.config else [], options)
-    load_fight(settings.get("boss", "iudex"), settings.get("variant", "standard"))  # one file, not twenty drawn ones
-    fighter = one.fighter(settings.get("boss", "iudex"))
+    load_fight(settings["boss"], settings["variant"])  # one file, not twenty drawn ones
+    fighter = one.fighter(settings["boss"])
     if html is not None or terminal:
         typer.echo(_told_again(_played(one, fighter, seed, settings), one.name, html))
         return
@@ -97,7 +97,7 @@ def _replayed(file: str, number: int, video: Path | None, size: tuple[int, int])
     from soulsgym.render import FightRenderer
 
     told = read_told(Path(file))
-    recording, spec = told.recording, spec_of(told.about)
+    recording, spec = told.recording, spec_of(told)
     bounds = recording.bounds()
     if number > len(bounds):
         raise MisuseError(f"--fight {number} is not in {file}, which holds {len(bounds)}; give 1 to {len(bounds)}")
@@ -157,7 +157,7 @@ def _played(one: Contestant, fighter: Fighter, seed: int, settings: dict[str, An
     evaluate(fighter, 1, seed=seed, witness=witness, **settings)
     seen = witness.fight(0)
     about: dict[str, Any] = {"run": one.name, "seed": seed, "engine": "sim"}
-    about |= about_boss(settings.get("boss", "iudex"), settings.get("variant", "standard"))
+    about |= about_boss(settings["boss"], settings["variant"])
     if one.run is not None:
         about["step"] = one.run.status().step
     if one.config is None or not isinstance(one.policy, NetworkPolicy):
@@ -178,7 +178,7 @@ def _told_again(told: Told, name: str, page: Path | None) -> str:
     from soulsai.cli.fight_screen import show_fight
     from soulsai.evaluation.thoughts import spec_of
 
-    show_fight(told.recording, spec_of(told.about))
+    show_fight(told.recording, spec_of(told))
     return ending
 
 
@@ -197,11 +197,10 @@ def _shown(fighter: Fighter, seed: int, settings: dict[str, Any], size: tuple[in
     from soulsai.evaluation.evaluation import EvaluationSettings
     from soulsgym.render import FightRenderer
     from soulsgym.sim.engine import SimEngine
-    from soulsgym.spec import STANDARD, load_fight
+    from soulsgym.spec import load_fight
 
     standard: dict[str, Any] = {
-        "boss": "iudex", "variant": STANDARD, "phase": 1, "full": True, "random_pose": False,
-        "step_limit": STEP_LIMIT, "no_hit": False,
+        "phase": 1, "full": True, "random_pose": False, "step_limit": STEP_LIMIT, "no_hit": False,
     }  # fmt: skip
     fight = EvaluationSettings(**(standard | settings), seed=seed, fights=1)
     spec = load_fight(fight.boss, fight.variant)

@@ -8,6 +8,8 @@ from soulsai.config.setting import setting
 
 STANDARD, DRAWN = "standard", "drawn:"
 """As soulsgym.spec has them, which takes a moment to load."""
+DEFAULT_BOSS = "iudex"
+"""Whom to fight where neither a config nor an option nor a recording says."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class FightConfig:
 
     engine: str = setting("sim", "what runs the fights: the simulator, or the running game, one fight at a time",
                           choices=("sim", "game"))  # fmt: skip
-    boss: str = setting("iudex", "whom to fight: a name, or the path of a boss file")
+    boss: str = setting(DEFAULT_BOSS, "whom to fight: a name, or the path of a boss file")
     variants: tuple[str, ...] = setting(("standard",), "the boss's files, with as many fights each: names, paths of "
                                         "overlay files, drawn:N for N drawn ones that training renews")  # fmt: skip
     draw_strength: float = setting(1.0, "how far drawn files are from the boss's own; 1: as far as those are unsure",

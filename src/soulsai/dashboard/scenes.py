@@ -59,7 +59,7 @@ def fights_in(file: Path) -> list[dict[str, Any]]:
 @functools.lru_cache(maxsize=4096)
 def _entries(file: Path, _changed_ns: int, _size: int) -> tuple[dict[str, Any], ...]:
     told = read_told(file)
-    spec = spec_of(told.about)
+    spec = spec_of(told)
     return tuple(_entry(told, spec, number, low, high) for number, (low, high) in enumerate(told.recording.bounds(), 1))
 
 
@@ -110,7 +110,7 @@ def scene_from(told: Told, name: str, number: int = 1) -> Scene:
     if not 1 <= number <= len(bounds):
         raise MisuseError(f"fight {number} is not in {name}, which holds {len(bounds)}; give 1 to {len(bounds)}")
     low, high = bounds[number - 1]
-    spec = spec_of(told.about)
+    spec = spec_of(told)
     fights, actions = _known(told.recording.fights[low:high], spec), told.recording.actions[low:high]
     return {
         "format": FORMAT,

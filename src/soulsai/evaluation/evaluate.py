@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from soulsai.config.schema import DEFAULT_BOSS
 from soulsai.evaluation.evaluation import FALL, Evaluation, EvaluationSettings
 from soulsai.evaluation.fighter import Fighter, Flags, Int64s
 from soulsai.evaluation.seeds import evaluation_seeds
@@ -46,7 +47,7 @@ def evaluate(
     fights: int,
     *,
     seed: int = 0,
-    boss: str = "iudex",
+    boss: str = DEFAULT_BOSS,
     variant: str = STANDARD,
     phase: int = 1,
     full: bool = True,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from soulsai.config.schema import DEFAULT_BOSS
 from soulsgym.players import Player, make_player
+from soulsgym.spec import load_fight
 from soulsgym.state import Fights, Outcome, action_mask_of, observation_of
 
 Flags = npt.NDArray[np.bool_]
@@ -25,21 +28,21 @@ class Fighter(Protocol):
 
 
 class ScriptedFighter:
-    """A scripted player as a fighter.
+    """A scripted player as a fighter against a boss.
 
     Players with randomness of their own (random, roll_spam, the duellist's errors) draw it for all fights together, so
     how they play a fight depends on how many are played beside it.
     """
 
-    def __init__(self, name: str, seed: int = 0, **options: Any) -> None:
-        self._name, self._seed, self._options = name, seed, options
-        self._player: Player = make_player(name, 1, seed, **options)
+    def __init__(self, name: str, seed: int = 0, *, boss: str = DEFAULT_BOSS, **options: Any) -> None:
+        self._make = partial(make_player, name, load_fight(boss), seed=seed, **options)
+        self._player: Player = self._make(n=1)
         self._number = 0
 
     def begin(self, fights: Fights, mask: Flags) -> None:
         """Forget the fights of `mask`."""
         if len(fights) != self._number:
-            self._player = make_player(self._name, len(fights), self._seed, **self._options)
+            self._player = self._make(n=len(fights))
             self._number = len(fights)
         self._player.reset(mask)
 

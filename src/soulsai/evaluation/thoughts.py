@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soulsai.config.schema import DEFAULT_BOSS
 from soulsai.runs.fight_files import file_name, own_files, unpack_names
 from soulsai.runs.files import write_atomically
 from soulsgym.errors import SoulsError
@@ -35,8 +36,6 @@ MOST_LAYERS = 64
 ZERO = 128
 """What stands for 0 among the 256 shades of an activation."""
 FINEST = 127
-BOSS = "iudex"
-"""Of recordings that tell of none."""
 
 Array = npt.NDArray[Any]
 
@@ -146,18 +145,21 @@ def about_boss(boss: str, variant: str, draw_seed: int | None = None) -> dict[st
     return about | ({"files": files} if files else {})
 
 
-def spec_of(about: Mapping[str, Any]) -> FightSpec:
-    """The moveset that a recording tells of; that of the boss which everybody begins with if it tells of none."""
-    boss, seed, files = str(about.get("boss") or BOSS), about.get("draw_seed"), about.get("files", {})
+def spec_of(told: Told) -> FightSpec:
+    """The fight that a recording tells of, or its seeds belong to; that of the default boss if it tells of none."""
+    about, simulation = told.about, told.recording.simulation
+    if "boss" not in about and simulation is not None:
+        about = {"boss": simulation.settings.boss, "variant": simulation.settings.variant}
+    boss, seed, files = str(about.get("boss") or DEFAULT_BOSS), about.get("draw_seed"), about.get("files", {})
     variant = STANDARD if seed is not None else str(about.get("variant") or STANDARD)
     is_told = isinstance(files, dict) and all(isinstance(text, str) for text in files.values())
     if not is_told or not isinstance(seed, (int, type(None))):
-        return load_fight(BOSS)  # somebody's file may tell anything
+        return load_fight(DEFAULT_BOSS)  # somebody's file may tell anything
     try:
         boss, (variant,) = unpack_names(boss, [variant], files, "recording")
         return load_fight(boss, variant) if seed is None else drawn_spec(boss, seed)
     except SoulsError:
-        return load_fight(BOSS)
+        return load_fight(DEFAULT_BOSS)
 
 
 def fight_of(told: Told, number: int) -> Told:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soulsai.config.schema import DEFAULT_BOSS
 from soulsai.errors import RunError
 from soulsai.evaluation.evaluate import STEP_LIMIT, FighterMaker, begin_fights, made, played_steps
 from soulsai.evaluation.evaluation import FALL, EvaluationSettings
@@ -71,7 +72,7 @@ def record_video(
     fighter: Fighter | FighterMaker,
     *,
     seed: int = 0,
-    boss: str = "iudex",
+    boss: str = DEFAULT_BOSS,
     variant: str = STANDARD,
     phase: int = 1,
     full: bool = True,

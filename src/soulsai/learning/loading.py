@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,7 +22,6 @@ from soulsai.networks import ActorCritic, QNetwork
 from soulsai.runs.fight_files import config_of
 from soulsai.runs.run import Run
 from soulsgym.errors import MisuseError
-from soulsgym.players.registry import PLAYERS
 
 PLAYER = "player:"
 """Before the name of a scripted player."""
@@ -51,11 +49,10 @@ class Contestant:
         """Whether it plays a Gymnasium environment instead of fights."""
         return self.config is not None and self.config.world == "gym"
 
-    def fighter(self, boss: str = "iudex") -> Fighter:
+    def fighter(self, boss: str) -> Fighter:
         """The same as a fighter; a scripted player fights `boss`."""
         if self.config is None or self.policy is None:
-            knows_boss = "boss" in inspect.signature(PLAYERS[self.player]).parameters
-            return ScriptedFighter(self.player, boss=boss) if knows_boss else ScriptedFighter(self.player)
+            return ScriptedFighter(self.player, boss=boss)
         _refuse_gym(self.name, self.config)
         return build_fighter(self.config, self.policy)
 

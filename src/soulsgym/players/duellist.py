@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.actions import DIRECTIONS, NOTHING
-from soulsgym.players.bearings import (
+from soulsgym.players.observation import (
     LIGHT,
     ROLLS,
     Floats,
@@ -15,25 +15,20 @@ from soulsgym.players.bearings import (
     heading_to_boss,
     key_along,
 )
-from soulsgym.players.knowledge import knowledge_of
 from soulsgym.players.player import Actions, Mask, Observation
+from soulsgym.players.timings import boss_timings, light_attack, roll_after_s
+from soulsgym.spec import FightSpec
 
-STEP_S = 0.097
-"""What a step adds to the durations in the observation."""
 ROLL_BEFORE_S = 0.18
 """How long before a blow he means to roll."""
 ERROR_S = 0.08
 """Standard deviation of his timing: chosen so that he wins about half. Without error he wins four fights of five."""
-STRIKE_LOCK_S = 0.80
-"""After a light attack the next roll is open this much later."""
-GET_UP_LOCK_S = 0.60
-"""The same after rolling up from the ground."""
-NEUTRAL_S = 1.0
-"""What he counts on while the boss stands or walks: the thrust, his favourite, takes that long."""
-STRIKE_WITHIN_M = 2.9
-STAND_AT_M = 2.2
-STRIKE_FROM_SP = 24.0
-"""Enough to be able to roll after the strike."""
+LUNGE_M = 0.6
+"""A light attack steps forward, so he strikes from this much beyond the blade's reach."""
+CLOSE_M = 0.1
+"""He walks up to the boss until the blade reaches this much farther than needed."""
+SPARE_SP = 4.0
+"""Stamina he wants left after a strike, to be able to roll."""
 FLINCH_M = 1.2
 """He dodges blows that would miss him by less than this."""
 UNSEEN = -2
@@ -51,10 +46,14 @@ class Duellist:
     much.
     """
 
-    def __init__(
-        self, n: int, seed: int = 0, *, boss: str = "iudex", delay_s: float = 0.0, error_s: float = ERROR_S
-    ) -> None:
-        self._known = knowledge_of(boss)
+    def __init__(self, spec: FightSpec, n: int, seed: int, *, delay_s: float = 0.0, error_s: float = ERROR_S) -> None:
+        self._known = boss_timings(spec)
+        self._step_s = spec.player.label_s_per_step
+        light = light_attack(spec)
+        self._strike_within_m, self._stand_at_m = light.reach_m + LUNGE_M, light.reach_m - CLOSE_M
+        self._strike_from_sp = light.sp_cost + SPARE_SP
+        self._strike_takes_s = light.roll_after_s + ROLL_BEFORE_S
+        self._get_up_takes_s = roll_after_s(spec, "get_up_roll") + ROLL_BEFORE_S
         self._rng = np.random.default_rng(seed)
         self._before_s = ROLL_BEFORE_S - delay_s
         self._error_s = error_s
@@ -79,12 +78,12 @@ class Duellist:
         may_walk, may_roll, may_strike = mask[:, 0], mask[:, ROLLS], mask[:, LIGHT]
         dodge = may_roll & (until_s <= self._roll_s) & (r <= reach_m + FLINCH_M)
         on_the_ground = may_roll & ~may_walk & ~may_strike
-        get_up = on_the_ground & (time_s > GET_UP_LOCK_S + ROLL_BEFORE_S)
-        rested = observation["player_sp"][:, 0] >= STRIKE_FROM_SP
-        strike = may_strike & rested & (r <= STRIKE_WITHIN_M) & (time_s >= STRIKE_LOCK_S + ROLL_BEFORE_S)
+        get_up = on_the_ground & (time_s > self._get_up_takes_s)
+        rested = observation["player_sp"][:, 0] >= self._strike_from_sp
+        strike = may_strike & rested & (r <= self._strike_within_m) & (time_s >= self._strike_takes_s)
         ahead = key_along(observation, heading_to_boss(observation))
         past = (ahead + np.where(bearing_from_boss(observation) > 0.0, 1, -1)) % len(DIRECTIONS)
-        walk = np.where(may_walk & (r > STAND_AT_M), ahead, NOTHING)
+        walk = np.where(may_walk & (r > self._stand_at_m), ahead, NOTHING)
         return np.where(dodge | get_up, ROLLS + past, np.where(strike, LIGHT, walk))
 
     def _watch(self, observation: Observation) -> Floats:
@@ -92,8 +91,8 @@ class Duellist:
         label = observation["boss_animation"]
         shown_s = observation["boss_animation_duration"][:, 0].astype(np.float64)
         new = (label != self._label) | (shown_s < self._shown_s)
-        before_s = self._shown_s + STEP_S - shown_s - self._lead_s
-        recovering = (self._label != UNSEEN) & (before_s >= self._known.decided_s[self._row] - STEP_S / 2)
+        before_s = self._shown_s + self._step_s - shown_s - self._lead_s
+        recovering = (self._label != UNSEEN) & (before_s >= self._known.decided_s[self._row] - self._step_s / 2)
         # The attack begins when the move before it is over, and he knows how long that lasts.
         left_s = np.where(recovering, self._known.end_s[self._row] - before_s, 0.0)
         self._lead_s = np.where(new, left_s, self._lead_s)
@@ -116,7 +115,9 @@ class Duellist:
         """Seconds until a blow can come at the earliest: of this move, a follow-up, or whatever he does next."""
         known = self._known
         link_s = known.link_s[self._row] - moved_s
-        linked_s = np.where(link_s > -STEP_S, link_s + known.follow_s[self._row], np.inf)
+        linked_s = np.where(link_s > -self._step_s, link_s + known.follow_s[self._row], np.inf)
         left_s = known.end_s[self._row] - moved_s
-        free_s = np.where(np.isfinite(left_s), np.maximum(left_s, 0.0) + known.first_s[self._row[0]], NEUTRAL_S)
+        # While the boss stands or walks he counts on a quick attack: on the quickest of all he could never strike.
+        phase = self._row[0]
+        free_s = np.where(np.isfinite(left_s), np.maximum(left_s, 0.0) + known.first_s[phase], known.quick_s[phase])
         return np.minimum(np.minimum(until_s, linked_s), free_s)

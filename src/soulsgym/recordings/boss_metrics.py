@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
+from soulsgym.geometry import wrap_angle
 from soulsgym.recordings.metrics import GOALS, Metric
-from soulsgym.recordings.player_metrics import wrapped
 from soulsgym.recordings.replay import Episode, Replay
 from soulsgym.recordings.script import follow_ups
 from soulsgym.sim.engine import SimEngine
@@ -66,7 +66,7 @@ def recorded_steps(episode: Episode) -> Array:
     angle, moved = pose[:-1, 3], np.diff(pose[:, :2], axis=0)
     steps[1:, 0] = -np.sin(angle) * moved[:, 0] - np.cos(angle) * moved[:, 1]
     steps[1:, 1] = -np.cos(angle) * moved[:, 0] + np.sin(angle) * moved[:, 1]
-    steps[1:, 2] = wrapped(np.diff(pose[:, 3]))
+    steps[1:, 2] = wrap_angle(np.diff(pose[:, 3]))
     return steps
 
 
@@ -85,7 +85,7 @@ def _motion_metric(episodes: list[Episode], spec: FightSpec) -> Metric:
         gap = np.hypot(*(episode.fights["player_pose"][:, :2] - episode.fights["boss_pose"][:, :2]).T)
         forward.append((sim["forward"] - real[:, 0])[known])
         right.append((sim["right"] - real[:, 1])[known])
-        yaw.append(np.degrees(wrapped(sim["yaw"] - real[:, 2]))[known])
+        yaw.append(np.degrees(wrap_angle(sim["yaw"] - real[:, 2]))[known])
         moves.append(sim["move"][known])
         free.append((gap > spec.boss.least_distance_m + 0.1)[known])
     f, r, y, m = (np.concatenate(parts) for parts in (forward, right, yaw, moves))
@@ -259,6 +259,6 @@ def _turn_limit_deg(spec: FightSpec) -> float:
         engine.step(ACTION_CONTROLS[[NOTHING]])
         yaw = float(engine.fights["boss_pose"][0, 3])
         if engine.fights["boss_move"][0] == spec.boss.move_index("walk"):
-            largest = max(largest, abs(float(wrapped(np.array(yaw - before)))))
+            largest = max(largest, abs(wrap_angle(yaw - before)))
         before = yaw
     return math.degrees(largest)

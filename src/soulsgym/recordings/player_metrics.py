@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soulsgym.geometry import wrap_angle
 from soulsgym.recordings.metrics import GOALS, Metric
 from soulsgym.recordings.replay import Episode
 from soulsgym.sim.replay import NO_BLOW
@@ -21,11 +22,6 @@ TOUCHING_M = 0.15
 
 Array = npt.NDArray[Any]
 _GOAL = {goal.id: goal for goal in GOALS}
-
-
-def wrapped(angle: Array) -> Array:
-    """Angles within [-pi, pi)."""
-    return (angle + np.pi) % (2.0 * np.pi) - np.pi
 
 
 def mean_of(values: Array) -> float | None:
@@ -167,7 +163,7 @@ def _heading_metric(episodes: list[Episode], spec: FightSpec) -> Metric:
         for episode in episodes:
             moments = _moments(episode, 1, 1)
             real = episode.fights[moments + 1]
-            error = np.abs(wrapped(episode.predictions[moments, 1]["heading"] - real["player_pose"][:, 3]))
+            error = np.abs(wrap_angle(episode.predictions[moments, 1]["heading"] - real["player_pose"][:, 3]))
             errors.append(error[np.isin(real["player_animation"], wanted)])
         values = np.concatenate(errors)
         counts[group] = len(values)

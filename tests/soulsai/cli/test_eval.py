@@ -169,7 +169,7 @@ def test_an_overlay_file(run, tmp_path):
     told = read_told(run.recordings / f"{run.evaluations()[-1][0]}-0001.npz")
     assert told.about["variant"] == "my boss.toml"
     file.unlink()
-    assert spec_of(told.about).boss.hp == 1.0
+    assert spec_of(told).boss.hp == 1.0
 
 
 def test_a_scripted_player_fights_a_boss_of_ones_own(sentinel, run):

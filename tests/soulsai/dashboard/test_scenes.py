@@ -303,5 +303,5 @@ def test_a_recording_of_a_boss_of_ones_own_needs_no_other_file(sentinel, tmp_pat
         {"variant": "drawn:3"},
     ],
 )
-def test_what_a_recording_tells_of_its_boss_is_not_trusted(about):
-    assert spec_of(about) == load_fight("iudex")
+def test_what_a_recording_tells_of_its_boss_is_not_trusted(about, duel):
+    assert spec_of(Told(duel, about)) == load_fight("iudex")

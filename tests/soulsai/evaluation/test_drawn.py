@@ -8,7 +8,7 @@ import pytest
 from soulsai.evaluation import Evaluation, ScriptedFighter, compare, evaluate
 from soulsai.evaluation.evaluation import DrawnFile
 from soulsai.evaluation.tables import drawn_files
-from soulsai.evaluation.thoughts import about_boss, spec_of
+from soulsai.evaluation.thoughts import Told, about_boss, spec_of
 from soulsai.evaluation.witness import Witness
 from soulsgym.errors import MisuseError
 from soulsgym.spec.draw import drawn_spec
@@ -46,7 +46,7 @@ def test_a_fight_is_played_on_its_file(drawn):
     assert len(set(np.round(damage, 3))) > 1 or len(set(hp)) > 1
     about = about_boss("iudex", "drawn:3", drawn.settings.draw_seed(5))
     assert json.loads(json.dumps(about)) == about
-    assert spec_of(about) == drawn_spec("iudex", evaluation_seed(2))
+    assert spec_of(Told(witness.fight(5).recording, about)) == drawn_spec("iudex", evaluation_seed(2))
 
 
 def test_figures_by_hand(with_outcomes):

@@ -133,7 +133,7 @@ def test_gym_run_is_no_fighter(make_run):
 
 
 def test_contestants(run):
-    assert isinstance(load_contestant("player:duellist").fighter(), ScriptedFighter)
+    assert isinstance(load_contestant("player:duellist").fighter("iudex"), ScriptedFighter)
     contestant = load_contestant(str(run.folder))
     assert (contestant.name, contestant.run.folder) == ("tiny", run.folder)
     actions = contestant.policy.choose(np.zeros((2, sizes_of(contestant.config)[0]), np.float32), np.eye(2, 20) > 0)

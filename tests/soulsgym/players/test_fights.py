@@ -9,14 +9,17 @@ import pytest
 
 from soulsgym.errors import MisuseError
 from soulsgym.players import make_player, run_fights
+from soulsgym.spec import load_fight
 from soulsgym.state import Outcome
 
 FIGHTS = 400
+IUDEX = load_fight("iudex")
 
 
 @cache
 def results(name, variant="standard", **options):
-    return run_fights(make_player(name, FIGHTS, 1, **options), FIGHTS, 2024, variant=variant)
+    player = make_player(name, IUDEX, FIGHTS, 1, **options)
+    return run_fights(player, load_fight("iudex", variant), FIGHTS, 2024)
 
 
 # 400 fights: a true rate of 1 % shows more than 3 % once in a thousand times, one of 50 % lies within 42 and 58 %.
@@ -60,29 +63,29 @@ def test_every_fight_ends_in_one_way():
 
 
 def test_the_same_seed_gives_the_same_fights():
-    one, two, other = (run_fights(make_player("random", 16, 5), 16, seed) for seed in (7, 7, 8))
+    one, two, other = (run_fights(make_player("random", IUDEX, 16, 5), IUDEX, 16, seed) for seed in (7, 7, 8))
     assert np.array_equal(one.survival_s, two.survival_s)
     assert one.killed_by == two.killed_by
     assert not np.array_equal(one.survival_s, other.survival_s)
 
 
 def test_a_fight_does_not_depend_on_those_beside_it():
-    few, many = (run_fights(make_player("attack_spam", n), n, 3) for n in (4, 12))
+    few, many = (run_fights(make_player("attack_spam", IUDEX, n), IUDEX, n, 3) for n in (4, 12))
     assert np.array_equal(few.survival_s, many.survival_s[:4])
     assert few.killed_by == many.killed_by[:4]
 
 
 def test_threads_change_nothing():
-    one, two = (run_fights(make_player("attack_spam", 12), 12, 3, threads=threads) for threads in (1, 2))
+    one, two = (run_fights(make_player("attack_spam", IUDEX, 12), IUDEX, 12, 3, threads=threads) for threads in (1, 2))
     assert np.array_equal(one.survival_s, two.survival_s)
 
 
 def test_the_step_limit_is_a_time_out_and_no_win():
-    found = run_fights(make_player("idle", 4), 4, step_limit=10)
+    found = run_fights(make_player("idle", IUDEX, 4), IUDEX, 4, step_limit=10)
     assert (found.time_outs, found.wins, found.deaths_by_attack) == (4, 0, {})
     assert found.survival_s == pytest.approx(1.0)
 
 
 def test_a_step_limit_of_nothing_is_refused():
     with pytest.raises(MisuseError, match="step limit 0"):
-        run_fights(make_player("idle", 1), 1, step_limit=0)
+        run_fights(make_player("idle", IUDEX, 1), IUDEX, 1, step_limit=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,13 +11,14 @@ from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.errors import MisuseError
 from soulsgym.players import PLAYERS, make_player
-from soulsgym.players.bearings import LIGHT, ROLLS, bearing_from_boss, distance_m, key_along
-from soulsgym.players.knowledge import knowledge_of
+from soulsgym.players.observation import LIGHT, ROLLS, bearing_from_boss, distance_m, key_along
+from soulsgym.players.timings import boss_timings, light_attack
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import load_fight
 from soulsgym.state import FIGHT, NUM_ACTIONS, OBSERVATION_KEYS, action_mask_of, observation_of
 
 IDLE_LABEL, THRUST_LABEL = 23, 12
+IUDEX = load_fight("iudex")
 
 
 def scene(n=1, *, r=2.0, label=IDLE_LABEL, duration_s=0.0, phase=1, sp=95.0):
@@ -32,11 +35,11 @@ def scene(n=1, *, r=2.0, label=IDLE_LABEL, duration_s=0.0, phase=1, sp=95.0):
     return observation_of(fights), action_mask_of(fights)
 
 
-def played(name, *, n=8, steps=150):
+def played(name, *, n=8, steps=150, spec=IUDEX):
     """The actions of a player over the first steps of `n` fights, with the masks they were chosen under."""
-    engine = SimEngine(load_fight("iudex"), n, changes=True)
+    engine = SimEngine(spec, n, changes=True)
     engine.reset(np.ones(n, bool), standard_starts(n), np.arange(n, dtype=np.uint64))
-    player = make_player(name, n, 3)
+    player = make_player(name, spec, n, 3)
     player.reset(np.ones(n, bool))
     for _ in range(steps):
         mask = action_mask_of(engine.fights).copy()
@@ -78,7 +81,7 @@ def test_players_see_only_the_observation(name):
 
     read: set[str] = set()
     observation, mask = scene(4)
-    player = make_player(name, 4, 0)
+    player = make_player(name, IUDEX, 4, 0)
     player.act(Watched(observation), mask)
     if name == "duellist":
         assert {"phase", "boss_animation", "boss_animation_duration", "player_sp", "boss_pose"} <= read
@@ -88,14 +91,14 @@ def test_observation_and_mask_are_left_as_they_are():
     observation, mask = scene(4)
     before = {key: value.copy() for key, value in observation.items()}
     for name in PLAYERS:
-        make_player(name, 4, 0).act(observation, mask)
+        make_player(name, IUDEX, 4, 0).act(observation, mask)
     assert all(np.array_equal(observation[key], before[key]) for key in before)
     assert mask.all()
 
 
 def test_unknown_player_is_named_with_the_way_out():
     with pytest.raises(MisuseError, match=r"'duelist'.*did you mean 'duellist'"):
-        make_player("duelist", 1)
+        make_player("duelist", IUDEX, 1)
 
 
 def test_bearings_of_a_player_in_front_and_to_the_right():
@@ -113,28 +116,28 @@ def test_keys_follow_the_camera():
 
 
 def test_attack_spam_walks_up_and_strikes_in_reach():
-    player = make_player("attack_spam", 1)
+    player = make_player("attack_spam", IUDEX, 1)
     assert player.act(*scene(r=8.0)).tolist() == [0]
     assert player.act(*scene(r=2.0)).tolist() == [LIGHT]
 
 
 def test_roll_spam_strikes_at_most_every_other_time():
-    player = make_player("roll_spam", 1)
+    player = make_player("roll_spam", IUDEX, 1)
     first, second, third = (player.act(*scene())[0] for _ in range(3))
     assert first == third == LIGHT
     assert ROLLS <= second < ROLLS + 8
 
 
 def test_runner_never_strikes_and_leaves_the_boss():
-    action = make_player("runner", 1).act(*scene(r=3.0))[0]
+    action = make_player("runner", IUDEX, 1).act(*scene(r=3.0))[0]
     assert action in (3, 4, 5)
 
 
 def test_duellist_rolls_at_the_blow_and_a_late_one_later():
-    blow_s = knowledge_of("iudex").blow_from_s[0, 1 + THRUST_LABEL, 0]
+    blow_s = boss_timings(IUDEX).blow_from_s[0, 1 + THRUST_LABEL, 0]
 
     def rolled_s(delay_s):
-        player = make_player("duellist", 1, delay_s=delay_s, error_s=0.0)
+        player = make_player("duellist", IUDEX, 1, delay_s=delay_s, error_s=0.0)
         for duration_s in np.arange(0.0, 1.3, 0.01):
             if player.act(*scene(label=THRUST_LABEL, duration_s=duration_s))[0] in range(ROLLS, ROLLS + 8):
                 return duration_s
@@ -146,21 +149,21 @@ def test_duellist_rolls_at_the_blow_and_a_late_one_later():
 
 
 def test_duellist_lets_a_far_blow_pass():
-    blow_s = knowledge_of("iudex").blow_from_s[0, 1 + THRUST_LABEL, 0]
-    player = make_player("duellist", 1, error_s=0.0)
+    blow_s = boss_timings(IUDEX).blow_from_s[0, 1 + THRUST_LABEL, 0]
+    player = make_player("duellist", IUDEX, 1, error_s=0.0)
     assert player.act(*scene(r=12.0, label=THRUST_LABEL, duration_s=blow_s - 0.05)).tolist() == [0]
 
 
 def test_duellist_strikes_an_idle_boss_only_with_stamina_left_to_roll():
-    assert make_player("duellist", 1).act(*scene()).tolist() == [LIGHT]
-    assert make_player("duellist", 1).act(*scene(sp=15.0)).tolist() == [NOTHING]
+    assert make_player("duellist", IUDEX, 1).act(*scene()).tolist() == [LIGHT]
+    assert make_player("duellist", IUDEX, 1).act(*scene(sp=15.0)).tolist() == [NOTHING]
 
 
 def test_duellist_knows_that_a_label_in_a_recovery_comes_early():
-    known = knowledge_of("iudex")
+    known = boss_timings(IUDEX)
     blow_s = known.blow_from_s[0, 1 + THRUST_LABEL, 0]
     slam = 14
-    player = make_player("duellist", 1, error_s=0.0)
+    player = make_player("duellist", IUDEX, 1, error_s=0.0)
     player.act(*scene(label=slam, duration_s=known.decided_s[0, 1 + slam]))
     player.act(*scene(label=THRUST_LABEL, duration_s=0.05))
     # The slam had 0.097 - 0.05 s more of its own label, and then recovers to its end.
@@ -170,9 +173,75 @@ def test_duellist_knows_that_a_label_in_a_recovery_comes_early():
     assert player.act(*scene(label=THRUST_LABEL, duration_s=blow_s + lead_s - 0.1))[0] in range(ROLLS, ROLLS + 8)
 
 
-def test_knowledge_tells_the_phases_apart():
-    spec, known = load_fight("iudex"), knowledge_of("iudex")
-    thrust, tail = (spec.boss.moves[spec.boss.move_index(name)] for name in ("thrust", "beast_tail"))
+def test_timings_tell_the_phases_apart():
+    known = boss_timings(IUDEX)
+    thrust, tail = (IUDEX.boss.moves[IUDEX.boss.move_index(name)] for name in ("thrust", "beast_tail"))
     assert thrust.animation == tail.animation
     assert known.blow_from_s[0, 1 + THRUST_LABEL, 0] == thrust.hits[0].from_s
     assert known.blow_from_s[1, 1 + THRUST_LABEL, 0] == tail.hits[0].from_s
+
+
+def other_boss(*, hits=True, phases=1, slower_s=0.0):
+    """Another fight: fewer phases, blows that come later, or none at all."""
+    boss = IUDEX.boss
+    moves = tuple(
+        replace(
+            move,
+            hits=tuple(replace(hit, from_s=hit.from_s + slower_s, to_s=hit.to_s + slower_s) for hit in move.hits)
+            if hits
+            else (),
+        )
+        for move in boss.moves
+    )
+    return replace(IUDEX, boss=replace(boss, moves=moves, phases=boss.phases[:phases]))
+
+
+@pytest.mark.parametrize("name", PLAYERS)
+def test_players_fight_any_boss(name):
+    for spec in (other_boss(), other_boss(hits=False)):
+        player = make_player(name, spec, 4)
+        for label in (-1, 0, IDLE_LABEL):
+            assert player.act(*scene(4, label=label)).shape == (4,)
+
+
+def test_duellist_rolls_when_the_blows_of_this_boss_come():
+    blow_s = boss_timings(IUDEX).blow_from_s[0, 1 + THRUST_LABEL, 0]
+    early = scene(label=THRUST_LABEL, duration_s=blow_s - 0.1)
+    assert make_player("duellist", IUDEX, 1, error_s=0.0).act(*early)[0] in range(ROLLS, ROLLS + 8)
+    slow = make_player("duellist", other_boss(slower_s=0.5), 1, error_s=0.0)
+    assert slow.act(*early)[0] not in range(ROLLS, ROLLS + 8)
+
+
+def test_duellist_waits_while_this_boss_may_strike_at_any_moment():
+    quick = other_boss(slower_s=-0.5)
+    assert boss_timings(quick).quick_s[0] == pytest.approx(boss_timings(IUDEX).quick_s[0] - 0.5)
+    assert make_player("duellist", quick, 1).act(*scene()).tolist() == [NOTHING]
+
+
+def test_a_longer_blade_strikes_from_farther_away():
+    moves = tuple(
+        replace(move, strikes=tuple(replace(strike, reach_m=5.0) for strike in move.strikes))
+        for move in IUDEX.player.moves
+    )
+    long = replace(IUDEX, player=replace(IUDEX.player, moves=moves))
+    assert light_attack(long).reach_m == 5.0
+    for name in ("attack_spam", "roll_spam", "duellist"):
+        assert make_player(name, long, 1).act(*scene(r=5.0)).tolist() == [LIGHT], name
+        assert make_player(name, IUDEX, 1).act(*scene(r=5.0)).tolist() != [LIGHT], name
+
+
+def test_runner_turns_back_before_the_edge_of_this_arena():
+    centre_m = IUDEX.arena.centre_m
+    corners = tuple(
+        replace(
+            corner,
+            x_m=centre_m[0] + 0.2 * (corner.x_m - centre_m[0]),
+            y_m=centre_m[1] + 0.2 * (corner.y_m - centre_m[1]),
+        )
+        for corner in IUDEX.arena.corners
+    )
+    small = replace(IUDEX, arena=replace(IUDEX.arena, corners=corners))
+    observation, mask = scene(r=12.0)
+    observation["player_pose"][:, :2] = centre_m[0], centre_m[1] - 5.0
+    keys = [make_player("runner", spec, 1).act(observation, mask)[0] for spec in (IUDEX, small)]
+    assert keys[0] != keys[1]

@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from soulsai.evaluation.fighter import Flags, Int64s
 from soulsgym.actions import NOTHING
-from soulsgym.players.bearings import distance_m, heading_along, heading_to_boss, key_along
+from soulsgym.geometry import heading_along
+from soulsgym.players.observation import distance_m, heading_to_boss, key_along
 from soulsgym.spec.arena import Arena
 from soulsgym.state import Fights, observation_of
 

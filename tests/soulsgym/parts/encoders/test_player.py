@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from soulsgym.geometry import heading_along
 from soulsgym.parts.encoders import make_encoder
-from soulsgym.players.bearings import bearing_from_boss, distance_m, heading_along, heading_to_boss
+from soulsgym.players.observation import bearing_from_boss, distance_m, heading_to_boss
 from soulsgym.state import observation_of
 
 LONG_S = 3.0

@@ -12,7 +12,7 @@ from soulsgym.engine import standard_starts
 from soulsgym.errors import MisuseError
 from soulsgym.players.player import Player
 from soulsgym.sim.engine import SimEngine
-from soulsgym.spec import STANDARD, load_fight
+from soulsgym.spec import FightSpec
 from soulsgym.state import Outcome, action_mask_of, observation_of
 
 STEP_LIMIT = 3000
@@ -67,11 +67,10 @@ class FightResults:
 
 def run_fights(
     player: Player,
+    spec: FightSpec,
     n: int,
     seed: int = 0,
     *,
-    boss: str = "iudex",
-    variant: str = STANDARD,
     phase: int = 1,
     changes: bool = True,
     randomize: float = 0.0,
@@ -81,7 +80,6 @@ def run_fights(
     """Play `n` fights side by side, each once; the same seed gives the same fights to a player in the same state."""
     if step_limit < 1:
         raise MisuseError(f"step limit {step_limit} is not possible; give 1 or more")
-    spec = load_fight(boss, variant)
     engine = SimEngine(spec, n, phase=phase, changes=changes, randomize=randomize, threads=threads)
     seeds = np.random.SeedSequence(seed).generate_state(n, np.uint64).astype(np.uint64)
     everyone = np.ones(n, np.bool_)

@@ -1,20 +1,18 @@
-"""What a player reads off the poses: how far, where, and which key leads there."""
+"""What players read off an observation: how far the boss is, where, and which key leads there."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from soulsgym.actions import DIRECTIONS
+from soulsgym.geometry import heading_along, wrap_angle
 from soulsgym.players.player import Observation
 
 Floats = npt.NDArray[np.float64]
 
-FORWARD, RIGHT, BACKWARD, LEFT = (DIRECTIONS.index(name) for name in ("F", "R", "B", "L"))
 ROLLS, LIGHT = 8, 16
-"""Offset of the eight rolls among the actions, and the light attack."""
+"""The first of the eight rolls among the actions, and the light attack."""
 EIGHTH = np.pi / 4.0
 
 
@@ -24,25 +22,15 @@ def distance_m(observation: Observation) -> Floats:
     return np.asarray(np.hypot(offset[:, 0], offset[:, 1]))
 
 
-def heading_along(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Floats:
-    """The heading that looks along (x, y): 0 along -y, growing clockwise seen from above."""
-    return np.asarray(np.arctan2(-np.asarray(x, np.float64), -np.asarray(y, np.float64)))
-
-
 def heading_to_boss(observation: Observation) -> Floats:
     """The heading from the player to the boss."""
     offset = observation["boss_pose"] - observation["player_pose"]
     return heading_along(offset[:, 0], offset[:, 1])
 
 
-def wrapped(angle: Floats) -> Floats:
-    """The angle within [-pi, pi)."""
-    return np.asarray((angle + np.pi) % (2.0 * np.pi) - np.pi)
-
-
 def bearing_from_boss(observation: Observation) -> Floats:
     """Where the player stands seen from the boss's heading, positive to its right."""
-    return wrapped(heading_to_boss(observation) + np.pi - observation["boss_pose"][:, 3])
+    return wrap_angle(heading_to_boss(observation) + np.pi - observation["boss_pose"][:, 3])
 
 
 def key_along(observation: Observation, heading: Floats) -> npt.NDArray[np.int64]:
