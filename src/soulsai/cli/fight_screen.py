@@ -15,7 +15,7 @@ import numpy.typing as npt
 from soulsai.cli.terminal import INK, Cells, Colour, Terminal
 from soulsgym.actions import ACTION_CONTROLS, ACTION_NAMES, NOTHING
 from soulsgym.render import FightRenderer, palette
-from soulsgym.render.words import plain_name
+from soulsgym.render.names import plain_name
 from soulsgym.state import Outcome
 
 if TYPE_CHECKING:

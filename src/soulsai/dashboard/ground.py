@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.render.edges import Edges
-from soulsgym.render.shading import SURROUNDINGS_M, corners_of, shades
-from soulsgym.render.sketch import Sketch
+from soulsai.dashboard.drawing import Drawing
+from soulsgym.render.arena import SURROUNDINGS_M, box_of, grid_lines, rim, shades
 from soulsgym.spec.arena import Arena
 
 PX_PER_M = 3.0
@@ -23,10 +22,9 @@ PX_PER_M = 3.0
 @functools.lru_cache(maxsize=16)
 def ground_of(arena: Arena) -> dict[str, Any]:
     """Picture and outline of an arena; lengths in cm."""
-    low, high = corners_of(arena, SURROUNDINGS_M)
-    sketch = Sketch()
-    edges = Edges(arena)
-    edges.draw(sketch)
+    low, high = box_of(arena, SURROUNDINGS_M)
+    drawing = Drawing()
+    operations = drawing.operations(rim(arena))
     picture = shades(arena, PX_PER_M).transpose(1, 0, 2)
     return {
         "name": arena.name,
@@ -35,10 +33,10 @@ def ground_of(arena: Arena) -> dict[str, Any]:
         "low": [_cm(low[0]), _cm(low[1])],
         "high": [_cm(high[0]), _cm(high[1])],
         "picture": f"data:image/png;base64,{base64.b64encode(png(picture)).decode()}",
-        "grid": [[_cm(a[0]), _cm(a[1]), _cm(b[0]), _cm(b[1])] for a, b in edges.grid],
-        "rim": sketch.take(),
-        "outlines": [list(outline) for outline in sketch.outlines],
-        "colours": [f"{red},{green},{blue}" for red, green, blue in sketch.colours],
+        "grid": [[_cm(a[0]), _cm(a[1]), _cm(b[0]), _cm(b[1])] for a, b in grid_lines(arena)],
+        "rim": operations,
+        "outlines": [list(outline) for outline in drawing.outlines],
+        "colours": drawing.colours,
     }
 
 

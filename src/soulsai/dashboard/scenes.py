@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soulsai.dashboard.drawing import Drawing
 from soulsai.dashboard.ground import ground_of
 from soulsai.dashboard.sharing import page_of
 from soulsai.evaluation.evaluation import FALL
@@ -18,12 +19,10 @@ from soulsai.evaluation.thoughts import PROBABILITY, Thoughts, Told, read_told, 
 from soulsai.evaluation.video import OUTCOMES
 from soulsgym.actions import ACTION_CONTROLS, ACTION_NAMES, DIRECTIONS
 from soulsgym.errors import MisuseError, RecordingError
-from soulsgym.render.blows import draw_boss_blows, draw_player_blow
-from soulsgym.render.bodies import FALL_MOVE, parries
-from soulsgym.render.plan import Stand
-from soulsgym.render.sketch import Sketch
-from soulsgym.render.story import Story
-from soulsgym.render.words import plain_name
+from soulsgym.render.areas import Stand
+from soulsgym.render.history import FALL_MOVE, History
+from soulsgym.render.names import plain_name
+from soulsgym.render.shapes import boss_blows, is_open, is_parrying, player_blows
 from soulsgym.spec import FightSpec
 from soulsgym.state import NUM_ACTIONS, Fights, Outcome, action_mask_of, copied
 
@@ -32,7 +31,6 @@ FORMAT = 1
 UNKNOWN = "unknown"
 HERE = Stand(0.0, 0.0, 0.0)
 """Blows are drawn as seen by whoever strikes: the browser moves them along with the body."""
-OPEN_KINDS = ("open", "parried", "executed")
 INVULNERABLE, ROLLING, PARRYING, FALLING, OPENED, LOCKED = (1 << i for i in range(6))
 PROBABILITY_DIGITS, VALUE_DIGITS = 4, 3
 
@@ -233,26 +231,25 @@ def _intents(fights: Fights, actions: npt.NDArray[np.int64]) -> list[int | None]
 
 def _drawn(fights: Fights, spec: FightSpec) -> dict[str, Any]:
     """Areas of blows as windows and videos draw them, what happened when, and how the fighters look."""
-    sketch, story = Sketch(), Story(spec)
+    drawing, history = Drawing(), History(spec)
     blows: dict[int, Any] = {}
     strikes: dict[int, Any] = {}
     events: list[list[Any]] = []
     flags: list[int] = []
     for i, fight in enumerate(fights):
-        begun = story.step
-        story.notice(fight)
-        boss = Stand(float(fight["boss_pose"][0]), float(fight["boss_pose"][1]), float(fight["boss_pose"][3]))
-        draw_boss_blows(sketch, fight, HERE, _seen_from(boss, fight["player_pose"]), spec, story.stretches)
-        if operations := sketch.take():
+        step_before = history.step
+        history.notice(fight)
+        player = _seen_from(Stand.of(fight["boss_pose"]), fight["player_pose"])
+        if operations := drawing.operations(boss_blows(fight, HERE, player, spec, history.spans)):
             blows[i] = operations
-        draw_player_blow(sketch, fight, HERE, spec)
-        if operations := sketch.take():
+        if operations := drawing.operations(player_blows(fight, HERE, spec)):
             strikes[i] = operations
-        events += [[i, word.text, word.kind] for word in story.words if word.step == story.step != begun]
-        flags.append(_flags(fight, spec, story))
+        new = [popup for popup in history.popups if popup.step == history.step != step_before]
+        events += [[i, popup.text, popup.kind] for popup in new]
+        flags.append(_flags(fight, spec, history))
     return {
-        "outlines": [_steps(outline) for outline in sketch.outlines],
-        "colours": [f"{red},{green},{blue}" for red, green, blue in sketch.colours],
+        "outlines": [_steps(outline) for outline in drawing.outlines],
+        "colours": drawing.colours,
         "blows": blows,
         "strikes": strikes,
         "events": events,
@@ -272,15 +269,14 @@ def _steps(outline: tuple[int, ...]) -> list[int]:
     return [*outline[:2], *(b - a for a, b in zip(outline, outline[2:], strict=False))]
 
 
-def _flags(fight: np.void, spec: FightSpec, story: Story) -> int:
-    move, boss_move = int(fight["player_move"]), int(fight["boss_move"])
-    boss = spec.boss.moves
+def _flags(fight: np.void, spec: FightSpec, history: History) -> int:
+    falls = bool(fight["player_move"] == FALL_MOVE)
     shown = {
-        INVULNERABLE: bool(fight["invulnerable"]) and move != FALL_MOVE,
-        ROLLING: bool(story.traces) and story.traces[-1].rolling,
-        PARRYING: parries(fight, spec),
-        FALLING: move == FALL_MOVE,
-        OPENED: boss_move >= 0 and boss[boss_move].kind in OPEN_KINDS,
+        INVULNERABLE: bool(fight["invulnerable"]) and not falls,
+        ROLLING: bool(history.traces) and history.traces[-1].rolling,
+        PARRYING: is_parrying(fight, spec),
+        FALLING: falls,
+        OPENED: is_open(fight, spec),
         LOCKED: bool(fight["lock_on"]),
     }
     return sum(bit for bit, is_so in shown.items() if is_so)

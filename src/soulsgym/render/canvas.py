@@ -1,126 +1,166 @@
-"""Canvas: draws metres on a surface twice as fine as the picture; scaled down, every edge is smooth."""
+"""Where in the picture the arena lies, and shapes as pixels.
+
+Shapes are drawn on a surface twice as fine as the picture; scaled down, every edge is smooth.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import pygame
 
-from soulsgym.render.palette import Colour
-from soulsgym.render.plan import Point
-from soulsgym.render.view import View
+from soulsgym.render.areas import Point
+from soulsgym.render.arena import box_of
+from soulsgym.render.shapes import CLOSED, DASHES, DISC, LINE, POLYGON, RING, Shape
+from soulsgym.spec.arena import Arena
 
+NEAREST_M, FARTHEST_M = 13.5, 46.0
+"""Metres of the arena from the top to the bottom of the picture, at least and at most."""
+AROUND_M = 5.5
+"""Kept in view around both fighters: the reach of a blow."""
+STILL_M, STILL_ZOOM = 1.5, 0.12
+EASE, ZOOM_EASE = 0.25, 0.15
+CONTEXT_SHARE = 0.15
+"""How much the view leans from the fight towards the middle of the arena."""
 FINE = 2
 """Pixels of the canvas per pixel of the picture."""
 
+Pixel = tuple[int, int, int, int]
+
+
+class View:
+    """Maps metres to pixels; follows the fight, and keeps still while it can. x is to the right and y upwards."""
+
+    def __init__(
+        self,
+        arena: Arena,
+        size: tuple[int, int],
+        *,
+        top_px: float = 0.0,
+        bottom_px: float = 0.0,
+        nearest_m: float = NEAREST_M,
+        around_m: float = AROUND_M,
+    ) -> None:
+        self._nearest_m, self._around_m = nearest_m, around_m
+        low, high = box_of(arena)
+        self._middle = (low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0
+        self._free_px = size[0], size[1] - top_px - bottom_px
+        self._origin_px = size[0] / 2.0, top_px + self._free_px[1] / 2.0
+        self._centre = self._middle
+        self.px_per_m = self._free_px[1] / FARTHEST_M
+
+    def to_px(self, point: Point) -> Point:
+        """Where a place of the arena lies in the picture."""
+        return (
+            self._origin_px[0] + (point[0] - self._centre[0]) * self.px_per_m,
+            self._origin_px[1] - (point[1] - self._centre[1]) * self.px_per_m,
+        )
+
+    def jump(self, a: Point, b: Point) -> None:
+        """Show a new fight."""
+        self._centre, self.px_per_m = self._wanted(a, b)
+
+    def follow(self, a: Point, b: Point) -> None:
+        """Ease towards the two fighters, by what lies beyond a distance within which the view keeps still."""
+        (x, y), px_per_m = self._wanted(a, b)
+        dx, dy = x - self._centre[0], y - self._centre[1]
+        far = math.hypot(dx, dy)
+        if far > STILL_M:
+            share = EASE * (far - STILL_M) / far
+            self._centre = self._centre[0] + share * dx, self._centre[1] + share * dy
+        zoom = math.log(px_per_m / self.px_per_m)
+        if abs(zoom) > STILL_ZOOM:
+            self.px_per_m *= math.exp(ZOOM_EASE * (zoom - math.copysign(STILL_ZOOM, zoom)))
+
+    def _wanted(self, a: Point, b: Point) -> tuple[Point, float]:
+        """The centre and the scale that show both best."""
+        centre = (
+            (a[0] + b[0]) / 2.0 * (1.0 - CONTEXT_SHARE) + self._middle[0] * CONTEXT_SHARE,
+            (a[1] + b[1]) / 2.0 * (1.0 - CONTEXT_SHARE) + self._middle[1] * CONTEXT_SHARE,
+        )
+        half_x = max(abs(a[0] - centre[0]), abs(b[0] - centre[0])) + self._around_m
+        half_y = max(abs(a[1] - centre[1]), abs(b[1] - centre[1])) + self._around_m
+        fit = min(self._free_px[0] / (2.0 * half_x), self._free_px[1] / (2.0 * half_y))
+        return centre, min(max(fit, self._free_px[1] / FARTHEST_M), self._free_px[1] / self._nearest_m)
+
 
 class Canvas:
-    """Shapes in metres, line widths in pixels of the picture; `alpha` below 1 lets the ground shine through."""
+    """Draws shapes; those with an alpha below 1 let the ground shine through."""
 
     def __init__(self, size: tuple[int, int], view: View) -> None:
         fine = size[0] * FINE, size[1] * FINE
         self.surface = pygame.Surface(fine, depth=32)
-        self.view = view
+        self._view = view
         self._veil = pygame.Surface(fine, pygame.SRCALPHA, 32)
         self._frame = self.surface.get_rect()
 
     def px(self, point: Point) -> Point:
         """A place of the arena on this canvas."""
-        x, y = self.view.to_px(point)
+        x, y = self._view.to_px(point)
         return x * FINE, y * FINE
 
-    def metres(self, length_m: float) -> float:
-        """A length of the arena on this canvas."""
-        return length_m * self.view.px_per_m * FINE
+    def draw(self, shapes: Iterable[Shape]) -> None:
+        """Draw shapes one over the other."""
+        for shape in shapes:
+            if shape.kind == DASHES:
+                self.draw(self._dashes(shape))
+            else:
+                self._draw(shape, [self.px(point) for point in shape.points])
 
-    def polygon(self, points: Sequence[Point], colour: Colour, alpha: float = 1.0) -> None:
-        """A filled shape."""
-        pixels = [self.px(point) for point in points]
-        if not self._in_frame(pixels):
+    def _draw(self, shape: Shape, pixels: list[Point]) -> None:
+        radius = shape.radius_m * self._view.px_per_m * FINE
+        width = max(1, round(shape.width_px * FINE))
+        left, right = min(x for x, _ in pixels) - radius, max(x for x, _ in pixels) + radius
+        top, bottom = min(y for _, y in pixels) - radius, max(y for _, y in pixels) + radius
+        if right < 0 or bottom < 0 or left > self._frame.width or top > self._frame.height:
             return
-        target, rect = self._target(pixels, 0.0, alpha)
-        pygame.draw.polygon(target, _with_alpha(colour, alpha), pixels)
-        self._drop_veil(target, rect)
-
-    def lines(
-        self, points: Sequence[Point], colour: Colour, width: float, alpha: float = 1.0, *, closed: bool = False
-    ) -> None:
-        """A line through points, round at its bends."""
-        pixels = [self.px(point) for point in points]
-        if closed:
-            pixels.append(pixels[0])
-        if not self._in_frame(pixels):
+        if shape.alpha >= 1.0:
+            _paint(self.surface, shape, pixels, radius, width)
             return
-        thick = max(1, round(width * FINE))
-        target, rect = self._target(pixels, thick, alpha)
-        shade = _with_alpha(colour, alpha)
-        for start, end in pairwise(pixels):
-            _thick_line(target, shade, start, end, thick)
-        if thick > 2:
-            for pixel in pixels:
-                pygame.draw.circle(target, shade, pixel, thick / 2.0)
-        self._drop_veil(target, rect)
-
-    def dashes(
-        self, start: Point, end: Point, colour: Colour, width: float, dash_px: float, alpha: float = 1.0
-    ) -> None:
-        """A broken line that begins and ends with a dash."""
-        length = math.dist(self.px(start), self.px(end)) / FINE
-        count = max(1, round(length / dash_px) // 2 * 2 + 1)
-        for i in range(0, count, 2):
-            self.lines([_between(start, end, i / count), _between(start, end, (i + 1) / count)], colour, width, alpha)
-
-    def circle(self, centre: Point, radius_m: float, colour: Colour, alpha: float = 1.0, *, ring: float = 0.0) -> None:
-        """A disc, or with `ring` a ring of that width."""
-        pixel, radius = self.px(centre), self.metres(radius_m)
-        corners = [(pixel[0] - radius, pixel[1] - radius), (pixel[0] + radius, pixel[1] + radius)]
-        target, rect = self._target(corners, ring * FINE, alpha)
-        pygame.draw.circle(target, _with_alpha(colour, alpha), pixel, radius, round(ring * FINE))
-        self._drop_veil(target, rect)
-
-    def _in_frame(self, pixels: Sequence[Point]) -> bool:
-        xs, ys = [pixel[0] for pixel in pixels], [pixel[1] for pixel in pixels]
-        return max(xs) >= 0 and max(ys) >= 0 and min(xs) <= self._frame.width and min(ys) <= self._frame.height
-
-    def _target(self, pixels: Sequence[Point], margin: float, alpha: float) -> tuple[pygame.Surface, pygame.Rect]:
-        """The surface to draw on: itself, or a veil that is cleared where the shape will be."""
-        if alpha >= 1.0:
-            return self.surface, self._frame
-        xs, ys = [pixel[0] for pixel in pixels], [pixel[1] for pixel in pixels]
-        edge = margin + 2.0
-        rect = pygame.Rect(min(xs) - edge, min(ys) - edge, max(xs) - min(xs) + 2 * edge, max(ys) - min(ys) + 2 * edge)
+        # On a veil that is cleared where the shape will be, since drawing replaces what lies below.
+        edge = width + 2.0
+        rect = pygame.Rect(left - edge, top - edge, right - left + 2 * edge, bottom - top + 2 * edge)
         rect = rect.clip(self._frame)
         self._veil.fill((0, 0, 0, 0), rect)
-        return self._veil, rect
+        _paint(self._veil, shape, pixels, radius, width)
+        self.surface.blit(self._veil, rect, rect)
 
-    def _drop_veil(self, target: pygame.Surface, rect: pygame.Rect) -> None:
-        if target is self._veil:
-            self.surface.blit(self._veil, rect, rect)
+    def _dashes(self, shape: Shape) -> Iterator[Shape]:
+        """The lines of a dashed one, which begins and ends with a dash."""
+        start, end = shape.points
+        length = math.dist(self.px(start), self.px(end)) / FINE
+        count = max(1, round(length / shape.dash_px) // 2 * 2 + 1)
+        for i in range(0, count, 2):
+            points = [_between(start, end, i / count), _between(start, end, (i + 1) / count)]
+            yield shape._replace(kind=LINE, points=points)
 
 
-def _with_alpha(colour: Colour, alpha: float) -> tuple[int, int, int, int]:
-    return (*colour, round(255 * min(max(alpha, 0.0), 1.0)))
+def _paint(target: pygame.Surface, shape: Shape, pixels: Sequence[Point], radius: float, width: int) -> None:
+    colour = (*shape.colour, round(255 * min(max(shape.alpha, 0.0), 1.0)))
+    if shape.kind == POLYGON:
+        pygame.draw.polygon(target, colour, pixels)
+    elif shape.kind in (DISC, RING):
+        pygame.draw.circle(target, colour, pixels[0], radius, width if shape.kind == RING else 0)
+    else:
+        for start, end in pairwise([*pixels, pixels[0]] if shape.kind == CLOSED else pixels):
+            _thick_line(target, colour, start, end, width)
+        # Round at the bends.
+        for pixel in pixels if width > 2 else ():
+            pygame.draw.circle(target, colour, pixel, width / 2.0)
 
 
 def _between(start: Point, end: Point, share: float) -> Point:
     return start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1])
 
 
-def _thick_line(
-    target: pygame.Surface, colour: tuple[int, int, int, int], start: Point, end: Point, width: int
-) -> None:
+def _thick_line(target: pygame.Surface, colour: Pixel, start: Point, end: Point, width: int) -> None:
     """A line as wide in every direction; pygame's own gets thinner when it is slanted."""
     length = math.dist(start, end)
     if width <= 2 or length < 1e-6:
         pygame.draw.line(target, colour, start, end, width)
         return
     x, y = (start[1] - end[1]) / length * width / 2.0, (end[0] - start[0]) / length * width / 2.0
-    corners = [
-        (start[0] + x, start[1] + y),
-        (end[0] + x, end[1] + y),
-        (end[0] - x, end[1] - y),
-        (start[0] - x, start[1] - y),
-    ]
-    pygame.draw.polygon(target, colour, corners)
+    ends = (start, 1.0), (end, 1.0), (end, -1.0), (start, -1.0)
+    pygame.draw.polygon(target, colour, [(px + side * x, py + side * y) for (px, py), side in ends])

@@ -11,22 +11,22 @@ import numpy.typing as npt
 import pygame
 
 from soulsgym.render import palette
-from soulsgym.render.ground import Overview
+from soulsgym.render.areas import Point
+from soulsgym.render.arena import box_of, ring_of
+from soulsgym.render.canvas import FINE, View
+from soulsgym.render.history import FALL_MOVE, POPUP_STEPS, ROLL_MOVE, History, Loss
+from soulsgym.render.names import control_name, plain_name
 from soulsgym.render.palette import Colour
-from soulsgym.render.plan import Point
-from soulsgym.render.story import WORD_STEPS, Rest, Story
-from soulsgym.render.view import View
-from soulsgym.render.words import control_name, plain_name
 from soulsgym.spec import FightSpec
+from soulsgym.spec.arena import Arena
 from soulsgym.state import Outcome
 
 SMALL, MEDIUM, LARGE, HUGE = 19, 23, 30, 84
-EDGE_PX = 20
+EDGE_PX, OVERVIEW_EDGE_PX = 20, 8
 TOP_PX, BOTTOM_PX = 64, 92
 """Room that the bars take at the top and the bottom of the picture."""
 CLOSE_PX, CLOSE_ASIDE_PX = 150.0, 62.0
-ROLL_MOVE, FALL_MOVE = -2, -3
-WORD_COLOURS = {"hurt": (255, 92, 70), "dealt": (255, 226, 140), "dodged": palette.INVULNERABLE}
+POPUP_COLOURS = {"hurt": (255, 92, 70), "dealt": (255, 226, 140), "dodged": palette.INVULNERABLE}
 MAX_KEPT_TEXTS = 1000
 
 Spans = Sequence[tuple[float, float, Colour]]
@@ -56,14 +56,16 @@ class Hud:
         self._overview = Overview(spec.arena, 104)
         self._plates: dict[tuple[int, int, int], pygame.Surface] = {}
 
-    def draw(self, picture: pygame.Surface, view: View, fight: np.void, control: np.void | None, story: Story) -> None:
+    def draw(
+        self, picture: pygame.Surface, view: View, fight: np.void, control: np.void | None, history: History
+    ) -> None:
         """All of it, the banner below the rest."""
         if fight["outcome"] != Outcome.RUNNING:
             self._draw_banner(picture, fight)
         self._draw_distance(picture, view, fight)
-        self._draw_words(picture, view, story)
-        self._draw_player(picture, fight, story.player_rest)
-        self._draw_boss(picture, fight, story.boss_rest)
+        self._draw_popups(picture, view, history)
+        self._draw_player(picture, fight, history.player_loss)
+        self._draw_boss(picture, fight, history.boss_loss)
         self._draw_overview(picture, fight)
         self._draw_step(picture, fight, control)
         self._draw_scale(picture, view)
@@ -82,24 +84,24 @@ class Hud:
         self._plate(picture, rect.inflate(10, 4), 130)
         picture.blit(text, rect)
 
-    def _draw_words(self, picture: pygame.Surface, view: View, story: Story) -> None:
-        for word in story.words:
-            age = (story.step - word.step) / WORD_STEPS
-            text = self._text(word.text, LARGE, WORD_COLOURS[word.kind], shadow=True)
+    def _draw_popups(self, picture: pygame.Surface, view: View, history: History) -> None:
+        for popup in history.popups:
+            age = (history.step - popup.step) / POPUP_STEPS
+            text = self._text(popup.text, LARGE, POPUP_COLOURS[popup.kind], shadow=True)
             text.set_alpha(round(255 * min(1.0, 2.0 * (1.0 - age))))
-            x, y = view.to_px(word.at)
-            x, y = x + 26.0 * word.away, y - 22.0 - 44.0 * age
-            picture.blit(text, text.get_rect(midleft=(x, y)) if word.away > 0.0 else text.get_rect(midright=(x, y)))
+            x, y = view.to_px(popup.at)
+            x, y = x + 26.0 * popup.side, y - 22.0 - 44.0 * age
+            picture.blit(text, text.get_rect(midleft=(x, y)) if popup.side > 0.0 else text.get_rect(midright=(x, y)))
 
     # ------------------------------------------------------------ bars
 
-    def _draw_player(self, picture: pygame.Surface, fight: np.void, rest: Rest) -> None:
+    def _draw_player(self, picture: pygame.Surface, fight: np.void, loss: Loss) -> None:
         width = min(320, self._size[0] // 3)
         hp, most = float(fight["player_hp"][0]), float(fight["player_max_hp"])
         sp, most_sp = float(fight["player_sp"][0]), float(fight["player_max_sp"])
         self._plate(picture, pygame.Rect(EDGE_PX - 8, EDGE_PX - 8, width + 76, 82), 120)
         bar = pygame.Rect(EDGE_PX, EDGE_PX, width, 13)
-        self._bar(picture, bar, hp / most, palette.HP, rest.shown / most)
+        self._bar(picture, bar, hp / most, palette.HP, loss.shown / most)
         self._write(picture, f"{hp:.0f}", SMALL, palette.TEXT, midleft=(bar.right + 8, bar.centery))
         bar = pygame.Rect(EDGE_PX, EDGE_PX + 19, width, 10)
         # Below zero the bar fills again, in a warning colour: that much must come back before anything is possible.
@@ -116,13 +118,13 @@ class Hud:
             x = self._write(picture, word, SMALL, colour, topleft=(x + 12, bar.bottom + 8)).right
         self._timeline(picture, pygame.Rect(EDGE_PX, bar.bottom + 25, width, 4), clip)
 
-    def _draw_boss(self, picture: pygame.Surface, fight: np.void, rest: Rest) -> None:
+    def _draw_boss(self, picture: pygame.Surface, fight: np.void, loss: Loss) -> None:
         boss = self._spec.boss
         width = min(620, self._size[0] - 2 * EDGE_PX)
         bar = pygame.Rect((self._size[0] - width) // 2, self._size[1] - 38, width, 14)
         self._plate(picture, pygame.Rect(bar.left - 12, bar.top - 44, width + 24, 76), 120)
         hp, most = float(fight["boss_hp"][0]), float(fight["boss_max_hp"])
-        self._bar(picture, bar, hp / most, palette.HP, rest.shown / most)
+        self._bar(picture, bar, hp / most, palette.HP, loss.shown / most)
         name = self._write(picture, boss.name, MEDIUM, palette.TEXT, bottomleft=(bar.left, bar.top - 15))
         phase = f"phase {int(fight['phase'])} of {len(boss.phases)}"
         self._write(picture, phase, SMALL, palette.FAINT, bottomleft=(name.right + 10, bar.top - 16))
@@ -134,10 +136,12 @@ class Hud:
         self._timeline(picture, pygame.Rect(bar.left, bar.top - 10, width, 5), clip)
         self._write(picture, f"{hp:.0f} / {most:.0f}", SMALL, palette.FAINT, midtop=(bar.centerx, bar.bottom + 3))
 
-    def _bar(self, picture: pygame.Surface, bar: pygame.Rect, share: float, colour: Colour, rest: float = 0.0) -> None:
+    def _bar(
+        self, picture: pygame.Surface, bar: pygame.Rect, share: float, colour: Colour, before: float = 0.0
+    ) -> None:
         pygame.draw.rect(picture, palette.BLACK, bar.inflate(4, 4), border_radius=3)
         pygame.draw.rect(picture, palette.TRACK, bar)
-        for part, shade in ((rest, palette.HP_REST), (share, colour)):
+        for part, shade in ((before, palette.HP_REST), (share, colour)):
             width = round(bar.width * min(max(part, 0.0), 1.0))
             # Somebody alive has a visible rest of his bar.
             width = max(width, 2) if part > 0.0 else width
@@ -305,3 +309,26 @@ class Hud:
 
 def _px(view: View, pose: npt.NDArray[np.float32]) -> Point:
     return view.to_px((float(pose[0]), float(pose[1])))
+
+
+class Overview:
+    """The small plan of the whole arena."""
+
+    def __init__(self, arena: Arena, height_px: int) -> None:
+        low, high = box_of(arena)
+        self._scale = height_px / (high[1] - low[1])
+        self._left, self._top = low[0], high[1]
+        self.size = round((high[0] - low[0]) * self._scale) + 2 * OVERVIEW_EDGE_PX, height_px + 2 * OVERVIEW_EDGE_PX
+        fine = pygame.Surface((self.size[0] * FINE, self.size[1] * FINE), pygame.SRCALPHA, 32)
+        ring = [(x * FINE, y * FINE) for x, y in map(self.px, ring_of(arena))]
+        pygame.draw.polygon(fine, palette.GROUND_LOW, ring)
+        for corner, start, end in zip(arena.corners, ring, ring[1:] + ring[:1], strict=True):
+            pygame.draw.line(fine, palette.CLIFF if corner.to_next == "cliff" else palette.WALL, start, end, 2 * FINE)
+        self.picture = pygame.transform.smoothscale(fine, self.size)
+
+    def px(self, point: Point) -> Point:
+        """A place of the arena in this plan."""
+        return (
+            OVERVIEW_EDGE_PX + (point[0] - self._left) * self._scale,
+            OVERVIEW_EDGE_PX + (self._top - point[1]) * self._scale,
+        )

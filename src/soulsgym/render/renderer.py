@@ -13,7 +13,7 @@ from soulsgym.packages import require
 from soulsgym.spec import FightSpec
 
 if TYPE_CHECKING:
-    from soulsgym.render.window import Window
+    from soulsgym.render.scene import Window
 
 Picture = npt.NDArray[np.uint8]
 MIN_SIZE = (480, 360)
@@ -24,7 +24,7 @@ MIN_WORDLESS = (16, 16)
 class FightRenderer:
     """Draws one fight; remembers the last second of it for trails and numbers, so use one renderer per fight.
 
-    A record of another fight, or an earlier step, begins a new picture story. `draw` needs no screen; only `show` does.
+    A record of another fight, or an earlier step, begins anew. `draw` needs no screen; only `show` does.
     Without `words` there are no bars and labels, and the picture may be small.
     """
 
@@ -51,7 +51,7 @@ class FightRenderer:
 
     def show(self, fight: np.void, control: np.void | None = None) -> None:
         """Show the picture in a window, at most `fps` times a second; does nothing once the user has closed it."""
-        from soulsgym.render.window import Window
+        from soulsgym.render.scene import Window
 
         if self._window_closed:
             return

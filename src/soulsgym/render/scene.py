@@ -1,24 +1,37 @@
-"""Scene: paints the whole picture of a fight, from the ground up."""
+"""Scene: paints the whole picture of a fight, from the ground up; and a window to show it in."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import numpy.typing as npt
 import pygame
 
+from soulsgym.errors import MisuseError
 from soulsgym.render import palette
-from soulsgym.render.blows import draw_boss_blows, draw_player_blow
-from soulsgym.render.bodies import draw_boss, draw_camera, draw_intent, draw_player, draw_trails
-from soulsgym.render.canvas import Canvas
-from soulsgym.render.ground import Ground
+from soulsgym.render.areas import Point, Stand
+from soulsgym.render.arena import SURROUNDINGS_M, box_of, grid_lines, rim, shades
+from soulsgym.render.canvas import FINE, Canvas, View
+from soulsgym.render.history import History
 from soulsgym.render.hud import BOTTOM_PX, TOP_PX, Hud
-from soulsgym.render.plan import Point, Stand
-from soulsgym.render.story import Story
-from soulsgym.render.view import View
+from soulsgym.render.shapes import (
+    DASHES,
+    Shape,
+    boss_blows,
+    boss_body,
+    camera_view,
+    player_blows,
+    player_body,
+    pressed_direction,
+    trails,
+)
 from soulsgym.spec import FightSpec
+from soulsgym.spec.arena import Arena
 
 CLOSE_M, CLOSE_AROUND_M = 9.5, 3.6
 """Pictures without words are small ones: they go nearer."""
+SHADE_PX_PER_M = 8
 
 
 class Scene:
@@ -30,22 +43,26 @@ class Scene:
         self._view = (
             View(spec.arena, size, top_px=TOP_PX, bottom_px=BOTTOM_PX)
             if words
-            else View(spec.arena, size, top_px=0.0, bottom_px=0.0, nearest_m=CLOSE_M, around_m=CLOSE_AROUND_M)
+            else View(spec.arena, size, nearest_m=CLOSE_M, around_m=CLOSE_AROUND_M)
         )
         self._canvas = Canvas(size, self._view)
         self._ground = Ground(spec.arena)
-        self._story = Story(spec)
+        self._history = History(spec)
         self._hud = Hud(spec, size) if words else None
         self._picture = pygame.Surface(size, depth=32)
 
     def paint(self, fight: np.void, control: np.void | None) -> pygame.Surface:
         """The picture of a record; the same surface every time."""
-        player, boss = _stand(fight["player_pose"]), _stand(fight["boss_pose"])
-        self._follow(fight, player, boss)
+        player, boss = Stand.of(fight["player_pose"]), Stand.of(fight["boss_pose"])
+        changed, begins = self._history.notice(fight)
+        if begins:
+            self._view.jump(player.at, boss.at)
+        elif changed:
+            self._view.follow(player.at, boss.at)
         self._paint_arena(fight, control, player, boss)
         pygame.transform.smoothscale(self._canvas.surface, self.size, self._picture)
         if self._hud is not None:
-            self._hud.draw(self._picture, self._view, fight, control, self._story)
+            self._hud.draw(self._picture, self._view, fight, control, self._history)
         return self._picture
 
     def pixels(self, picture: pygame.Surface) -> npt.NDArray[np.uint8]:
@@ -58,26 +75,79 @@ class Scene:
         """Where a place of the arena lies in the last picture."""
         return self._view.to_px(point)
 
-    def _follow(self, fight: np.void, player: Stand, boss: Stand) -> None:
-        changed, begins = self._story.notice(fight)
-        if begins:
-            self._view.jump(player.at, boss.at)
-        elif changed:
-            self._view.follow(player.at, boss.at)
-
     def _paint_arena(self, fight: np.void, control: np.void | None, player: Stand, boss: Stand) -> None:
-        canvas, spec = self._canvas, self._spec
-        self._ground.draw(canvas)
-        draw_camera(canvas, fight["camera_pose"])
-        draw_boss_blows(canvas, fight, boss, player, spec, self._story.stretches)
-        draw_player_blow(canvas, fight, player, spec)
-        canvas.dashes(player.at, boss.at, palette.WHITE, 1.0, 6.0, 0.35)
-        draw_trails(canvas, self._story.traces, self._story.step, spec)
-        draw_boss(canvas, boss, fight, spec)
+        draw, spec, history = self._canvas.draw, self._spec, self._history
+        self._ground.draw(self._canvas)
+        draw(camera_view(fight))
+        draw(boss_blows(fight, boss, player, spec, history.spans))
+        draw(player_blows(fight, player, spec))
+        draw([Shape(DASHES, [player.at, boss.at], palette.WHITE, 0.35, 1.0, dash_px=6.0)])
+        draw(trails(history.traces, history.step, spec))
+        draw(boss_body(boss, fight, spec, history.step))
         if control is not None:
-            draw_intent(canvas, player, fight, control)
-        draw_player(canvas, player, fight, spec)
+            draw(pressed_direction(player, fight, control))
+        draw(player_body(player, fight, spec))
 
 
-def _stand(pose: npt.NDArray[np.float32]) -> Stand:
-    return Stand(float(pose[0]), float(pose[1]), float(pose[3]))
+class Ground:
+    """Draws an arena; its heights are shaded once."""
+
+    def __init__(self, arena: Arena) -> None:
+        self._rim, self._grid = rim(arena), list(grid_lines(arena))
+        self._low, self._high = box_of(arena, SURROUNDINGS_M)
+        colours = shades(arena, SHADE_PX_PER_M)
+        self._shade = pygame.Surface(colours.shape[:2], depth=32)
+        pygame.surfarray.blit_array(self._shade, colours)
+
+    def draw(self, canvas: Canvas) -> None:
+        """Paint over the whole canvas."""
+        self._draw_shade(canvas)
+        for start, end in self._grid:
+            pygame.draw.line(canvas.surface, palette.GRID, canvas.px(start), canvas.px(end), FINE // 2)
+        canvas.draw(self._rim)
+
+    def _draw_shade(self, canvas: Canvas) -> None:
+        """Scale the part of the shading that is in view."""
+        (left, bottom), (right, top) = canvas.px(self._low), canvas.px(self._high)
+        whole = pygame.Rect(round(left), round(top), round(right - left), round(bottom - top))
+        seen = whole.clip(canvas.surface.get_rect())
+        if seen.size != canvas.surface.get_size():
+            canvas.surface.fill(palette.ABYSS)
+        if seen.width < 1 or seen.height < 1:
+            return
+        width, height = self._shade.get_size()
+        kx, ky = width / whole.width, height / whole.height
+        x0, y0 = math.floor((seen.left - whole.left) * kx), math.floor((seen.top - whole.top) * ky)
+        x1, y1 = math.ceil((seen.right - whole.left) * kx), math.ceil((seen.bottom - whole.top) * ky)
+        part = self._shade.subsurface((x0, y0, min(x1, width) - x0, min(y1, height) - y0))
+        # Neighbouring pixels differ by less than a shade, so scaling need not smooth them.
+        pygame.transform.scale(part, seen.size, canvas.surface.subsurface(seen))
+
+
+class Window:
+    """A window that shows pictures at a steady pace."""
+
+    def __init__(self, size: tuple[int, int], title: str, fps: float) -> None:
+        try:
+            pygame.display.init()
+            self._screen = pygame.display.set_mode(size)
+        except pygame.error as error:
+            raise MisuseError(
+                f"no window can be opened here ({error}); use render_mode='rgb_array', or set SDL_VIDEODRIVER=dummy"
+            ) from error
+        pygame.display.set_caption(title)
+        self._clock = pygame.time.Clock()
+        self._fps = fps
+
+    def show(self, picture: pygame.Surface) -> bool:
+        """Put the picture on the screen and wait for its turn; False once the user has closed the window."""
+        if any(event.type == pygame.QUIT for event in pygame.event.get()):
+            return False
+        self._screen.blit(picture, (0, 0))
+        pygame.display.flip()
+        self._clock.tick(self._fps)
+        return True
+
+    def close(self) -> None:
+        """Take the window off the screen."""
+        pygame.display.quit()

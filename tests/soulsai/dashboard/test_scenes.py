@@ -117,8 +117,8 @@ def test_what_happened(file, duel):
 
 
 def test_blows_are_where_windows_draw_them(file, duel):
-    """An outline, moved along with the boss, is the area of the blow that the plan gives for that record."""
-    from soulsgym.render.plan import Stand, hit_area
+    """An outline, moved along with the boss, is the area of the blow for that record."""
+    from soulsgym.render.areas import Stand, area_of_hit
 
     scene = scene_of(file, 1)
     spec = load_fight("iudex")
@@ -131,7 +131,7 @@ def test_blows_are_where_windows_draw_them(file, duel):
         if len(move.hits) != 1 or not landing:
             continue
         boss = Stand(*(float(fight["boss_pose"][k]) for k in (0, 1, 3)))
-        wanted = np.array(hit_area(landing[0], boss))
+        wanted = np.array(area_of_hit(landing[0], boss))
         sine, cosine = np.sin(boss.heading_rad), np.cos(boss.heading_rad)
         local = outlines[next(op[1] for op in operations if op[0] == 0 and op[3] == 62)]
         world = local @ np.array([[cosine, -sine], [sine, cosine]]) + boss.at

@@ -11,9 +11,9 @@ from soulsgym.actions import ACTION_CONTROLS, ACTION_NAMES, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.errors import MissingPackage, MisuseError
 from soulsgym.render import FightRenderer
-from soulsgym.render.plan import Stand, at_the_blow, blade_area, hit_area, lane, sector, strike_area, travel
-from soulsgym.render.story import Story
-from soulsgym.render.view import View
+from soulsgym.render.areas import Stand, area_of_blade, area_of_hit, area_of_strike, lane, sector, stand_at_hit, travel
+from soulsgym.render.canvas import View
+from soulsgym.render.history import History
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import load_fight
 from soulsgym.spec.boss import Motion
@@ -239,29 +239,28 @@ def test_every_blow_that_hits_lies_in_a_lit_area(spec):
     n, checked = 64, 0
     engine = SimEngine(spec, n, changes=True)
     engine.reset(np.ones(n, bool), standard_starts(n), np.arange(n, dtype=np.uint64))
-    stories = [Story(spec) for _ in range(n)]
+    histories = [History(spec) for _ in range(n)]
     walk = ACTION_CONTROLS[np.zeros(n, int)]
     for _ in range(250):
-        for story, fight in zip(stories, engine.fights, strict=True):
-            story.notice(fight)
-            checked += assert_hit_is_lit(spec, story, fight)
+        for history, fight in zip(histories, engine.fights, strict=True):
+            history.notice(fight)
+            checked += assert_hit_is_lit(spec, history, fight)
         engine.step(walk)
     assert checked > 100
 
 
-def assert_hit_is_lit(spec, story, fight):
+def assert_hit_is_lit(spec, history, fight):
     if fight["hit_by"] < 0 or fight["damage_taken"] <= 0 or not spec.boss.moves[fight["hit_by"]].hits:
         return 0
-    boss = Stand(*(float(value) for value in fight["boss_pose"][[0, 1, 3]]))
+    boss = Stand.of(fight["boss_pose"])
     hits = [
-        (hit, stretch)
-        for stretch in story.stretches
-        for hit in spec.boss.moves[stretch.move].hits
-        if stretch.move == fight["hit_by"] and stretch.meets(hit.from_s, hit.to_s)
+        (hit, span)
+        for span in history.spans
+        for hit in spec.boss.moves[span.move].hits
+        if span.move == fight["hit_by"] and span.meets(hit.from_s, hit.to_s)
     ]
     areas = [
-        blade_area(hit, boss, stretch.from_s, stretch.to_s) if hit.sweep else hit_area(hit, boss)
-        for hit, stretch in hits
+        area_of_blade(hit, boss, span.from_s, span.to_s) if hit.sweep else area_of_hit(hit, boss) for hit, span in hits
     ]
     # Both may have moved on within the step, after the blow.
     assert min(distance_to(area, fight["player_pose"][:2]) for area in areas) < 1.3
@@ -360,7 +359,7 @@ def test_areas():
 
 def test_strike_area_is_the_reach_on_both_sides(spec):
     [strike] = next(move.strikes for move in spec.player.moves if move.name == "light_1")
-    area = strike_area(strike, Stand(0.0, 0.0, 0.0))
+    area = area_of_strike(strike, Stand(0.0, 0.0, 0.0))
     assert max(math.hypot(x, y) for x, y in area) == pytest.approx(strike.reach_m)
     assert max(x for x, _ in area) == pytest.approx(strike.reach_m * math.sin(math.radians(strike.arc_deg)))
 
@@ -376,7 +375,7 @@ def test_travel_sums_the_stretches():
 
 def test_leap_is_drawn_where_it_comes_down(spec):
     leap = spec.boss.moves[spec.boss.move_index("leap")]
-    landing = at_the_blow(leap, 1.4, leap.hits[0], Stand(0.0, 0.0, 0.0), (0.0, -8.0), 1.25)
+    landing = stand_at_hit(leap, 1.4, leap.hits[0], Stand(0.0, 0.0, 0.0), (0.0, -8.0), 1.25)
     assert landing.y_m < -5.0
     # The player's body stops it.
     assert landing.y_m >= -8.0 + 1.25 - 1e-9

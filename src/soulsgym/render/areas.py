@@ -1,4 +1,4 @@
-"""Places in the plan of the arena: directions, the areas of blows, and where the boss will be when one lands.
+"""Places in the arena: directions, the areas of blows, and where the boss will be when one lands.
 
 A heading a looks along (-sin a, -cos a) and bearings grow to the right of it, as everywhere in the project.
 """
@@ -8,6 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from soulsgym.spec.boss import BossMove, Hit, Motion
 from soulsgym.spec.player import Strike
@@ -26,6 +29,11 @@ class Stand:
     x_m: float
     y_m: float
     heading_rad: float
+
+    @classmethod
+    def of(cls, pose: npt.NDArray[np.float32]) -> Stand:
+        """The place and heading of a pose of the record."""
+        return cls(float(pose[0]), float(pose[1]), float(pose[3]))
 
     @property
     def at(self) -> Point:
@@ -77,7 +85,7 @@ def disc(stand: Stand, radius_m: float) -> Outline:
     return sector(stand, 0.0, FULL_TURN_DEG, radius_m)[:-1]
 
 
-def hit_area(hit: Hit, boss: Stand, growth: float = 1.0) -> Outline:
+def area_of_hit(hit: Hit, boss: Stand, growth: float = 1.0) -> Outline:
     """The area of a blow of the boss, or the share of it that has grown so far."""
     reach_m = hit.inner_m + growth * (hit.reach_m - hit.inner_m)
     if hit.shape == "disc":
@@ -95,19 +103,19 @@ def blade_deg(hit: Hit, move_s: float) -> float:
     return hit.arc_deg[0] + share * (hit.arc_deg[1] - hit.arc_deg[0])
 
 
-def blade_area(hit: Hit, boss: Stand, from_s: float, to_s: float) -> Outline:
+def area_of_blade(hit: Hit, boss: Stand, from_s: float, to_s: float) -> Outline:
     """What a sweeping blade covers between two times of the move."""
     start, end = blade_deg(hit, from_s), blade_deg(hit, to_s)
     margin = math.copysign(hit.blade_deg, hit.arc_deg[1] - hit.arc_deg[0])
     return sector(boss, start - margin, end + margin, hit.reach_m, hit.inner_m)
 
 
-def strike_area(strike: Strike, player: Stand) -> Outline:
+def area_of_strike(strike: Strike, player: Stand) -> Outline:
     """The area of a blow of the player."""
     return sector(player, -strike.arc_deg, strike.arc_deg, strike.reach_m)
 
 
-def at_the_blow(move: BossMove, move_s: float, hit: Hit, boss: Stand, player: Point, least_distance_m: float) -> Stand:
+def stand_at_hit(move: BossMove, move_s: float, hit: Hit, boss: Stand, player: Point, least_distance_m: float) -> Stand:
     """Where the boss will stand when the blow begins, if nobody turns: its root motion until then.
 
     A leap is decided by this: its area is where it comes down, not where it takes off.
