@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsai.cli.terminal import INK, Cells, Colour, Terminal
-from soulsgym.actions import ACTION_CONTROLS, ACTION_NAMES, NOTHING
+from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.render import FightRenderer, palette
-from soulsgym.render.names import plain_name
+from soulsgym.render.names import boss_label_names, control_name, plain_name, player_label_names
 from soulsgym.state import Outcome
 
 if TYPE_CHECKING:
@@ -168,9 +168,7 @@ class FightScreen:
         clock = f"{'paused  ' if paused else f'{speed:g}x  ' if speed != 1.0 else ''}{fight['time_s']:.1f} s "
         if at + len(clock) < columns:
             cells.write_right(0, columns, clock, FAINT)
-        label = int(fight["player_animation"])
-        names = self._spec.player_animations
-        at = cells.write(1, 1, names[label].name if 0 <= label < len(names) else "unknown")
+        at = cells.write(1, 1, _label_name(player_label_names(self._spec), fight["player_animation"]))
         at = cells.write(1, at + 1, f"{fight['player_animation_duration'][0]:.1f} s", FAINT)
         if fight["invulnerable"]:
             at = cells.write(1, at + 2, "invulnerable", palette.INVULNERABLE)
@@ -182,17 +180,16 @@ class FightScreen:
         """The last action; what was pressed lasts a moment, as most moves do."""
         recent = self._actions[max(1, i - round(PRESSED_S / STEP_S) + 1) : i + 1]
         pressed = recent[recent != NOTHING]
-        return ACTION_NAMES[int(pressed[-1])] if len(pressed) else ACTION_NAMES[NOTHING]
+        return control_name(ACTION_CONTROLS[int(pressed[-1]) if len(pressed) else NOTHING])
 
     def _put_boss(self, cells: Cells, fight: np.void) -> None:
         columns, rows = cells.size
-        boss, label, move = self._spec.boss, int(fight["boss_animation"]), int(fight["boss_move"])
+        boss, move = self._spec.boss, int(fight["boss_move"])
         at = cells.write(rows - 2, 1, boss.name)
         at = cells.write(rows - 2, at + 2, f"phase {int(fight['phase'])} of {len(boss.phases)}", FAINT)
         if 0 <= move < len(boss.moves):
             at = cells.write(rows - 2, at + 2, plain_name(boss.moves[move].name), palette.WARNING)
-        names = self._spec.boss_animations
-        shown = names[label] if 0 <= label < len(names) else "unknown"
+        shown = _label_name(boss_label_names(self._spec, int(fight["phase"])), fight["boss_animation"])
         shown = f"{shown} {fight['boss_animation_duration'][0]:.1f} s"
         if at + len(shown) + 3 < columns:
             cells.write_right(rows - 2, columns - 1, shown, FAINT)
@@ -231,6 +228,11 @@ def _events(fight: np.void) -> Iterator[tuple[str, str, str]]:
         yield f"-{fight['damage_dealt']:.0f}", "dealt", "boss_pose"
 
 
+def _label_name(names: list[str], label: int) -> str:
+    """The name of a label; somebody's file may hold any number."""
+    return names[label if 0 <= label < len(names) else -1]
+
+
 def _say_too_small(cells: Cells) -> None:
     columns, rows = cells.size
     words = f"this terminal has {columns} x {rows} cells; make it {LEAST_COLUMNS} x {LEAST_ROWS} or larger".split()
@@ -247,11 +249,11 @@ def _say_too_small(cells: Cells) -> None:
 
 def fight_lines(recording: Recording, spec: FightSpec) -> Iterator[str]:
     """The fight in words: a line for every second, and one for whatever happens."""
-    names, labels = spec.boss.moves, spec.player_animations
+    names, labels = spec.boss.moves, player_label_names(spec)
     second = -1
     for i, fight in enumerate(recording.fights):
         at = f"{fight['time_s']:6.1f} s"
-        move, label = int(fight["boss_move"]), int(fight["player_animation"])
+        move = int(fight["boss_move"])
         told = {"hurt": "the player is hit", "dealt": "the boss is hit", "dodged": "the player dodges"}
         for text, kind, _ in _events(fight):
             yield f"{at}  {told[kind]}{f' ({text})' if kind != 'dodged' else ''}"
@@ -260,7 +262,7 @@ def fight_lines(recording: Recording, spec: FightSpec) -> Iterator[str]:
             away = math.dist(fight["player_pose"][:2], fight["boss_pose"][:2])
             yield (
                 f"{at}  player {math.ceil(fight['player_hp'][0])}/{fight['player_max_hp']} "
-                f"stamina {fight['player_sp'][0]:.0f} {labels[label].name if 0 <= label < len(labels) else 'unknown'}, "
+                f"stamina {fight['player_sp'][0]:.0f} {_label_name(labels, fight['player_animation'])}, "
                 f"boss {math.ceil(fight['boss_hp'][0])}/{fight['boss_max_hp']} phase {int(fight['phase'])} "
                 f"{plain_name(names[move].name) if 0 <= move < len(names) else 'unknown'}, {away:.1f} m apart"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,13 @@ from soulsgym.actions import ACTION_CONTROLS, ACTION_NAMES, DIRECTIONS
 from soulsgym.errors import MisuseError, RecordingError
 from soulsgym.render.areas import Stand
 from soulsgym.render.history import FALL_MOVE, History
-from soulsgym.render.names import plain_name
+from soulsgym.render.names import UNKNOWN, boss_label_names, plain_name, player_label_names
 from soulsgym.render.shapes import boss_blows, is_open, is_parrying, player_blows
 from soulsgym.spec import FightSpec
 from soulsgym.state import NUM_ACTIONS, Fights, Outcome, action_mask_of, copied
 
 FORMAT = 1
 """Version of the scene; the player in the browser refuses others."""
-UNKNOWN = "unknown"
 HERE = Stand(0.0, 0.0, 0.0)
 """Blows are drawn as seen by whoever strikes: the browser moves them along with the body."""
 INVULNERABLE, ROLLING, PARRYING, FALLING, OPENED, LOCKED = (1 << i for i in range(6))
@@ -135,18 +135,22 @@ def shared_page(scene: Scene, title: str = "") -> str:
 def _known(fights: Fights, spec: FightSpec) -> Fights:
     """The records without moves that this moveset does not have: somebody's file may hold any number."""
     cleaned = copied(np.ascontiguousarray(fights))
-    for name, count in (("boss_move", len(spec.boss.moves)), ("player_move", len(spec.player.moves))):
-        cleaned[name][cleaned[name] >= count] = -1
+    for name, known in (("boss_move", spec.boss.moves), ("player_move", spec.player.moves)):
+        cleaned[name][cleaned[name] >= len(known)] = -1
+    for name, labels in (("boss_animation", spec.boss_animations), ("player_animation", spec.player_animations)):
+        cleaned[name][(cleaned[name] < 0) | (cleaned[name] >= len(labels))] = -1
     cleaned["boss_move"] = np.maximum(cleaned["boss_move"], -1)
     return cleaned
 
 
 def _course(fights: Fights, actions: npt.NDArray[np.int64], spec: FightSpec) -> dict[str, Any]:
     """What is known of every record, a list each: places in cm, headings in milliradians, times in ms."""
-    player_labels, player = _labelled(
-        fights["player_animation"], [animation.name for animation in spec.player_animations]
+    player_names, phases = player_label_names(spec), np.unique(fights["phase"]).tolist()
+    boss_names = {phase: boss_label_names(spec, phase) for phase in phases}
+    player_labels, player = _labelled(player_names[label] for label in fights["player_animation"])
+    boss_labels, boss = _labelled(
+        boss_names[phase][label] for phase, label in zip(fights["phase"], fights["boss_animation"], strict=True)
     )
-    boss_labels, boss = _labelled(fights["boss_animation"], list(spec.boss_animations))
     moves, move = _moves(fights["boss_move"], spec)
     powers = 1 << np.arange(NUM_ACTIONS)
     return {
@@ -195,10 +199,11 @@ def _tenths(values: npt.NDArray[Any]) -> list[float]:
     return rounded
 
 
-def _labelled(numbers: npt.NDArray[np.int64], names: list[str]) -> tuple[list[str], list[int]]:
+def _labelled(names: Iterable[str]) -> tuple[list[str], list[int]]:
     """The names that occur, and for every record the place of its own."""
-    found, places = np.unique(numbers, return_inverse=True)
-    return [names[i] if 0 <= i < len(names) else UNKNOWN for i in found.tolist()], places.tolist()
+    found: dict[str, int] = {}
+    places = [found.setdefault(name, len(found)) for name in names]
+    return list(found), places
 
 
 def _moves(numbers: npt.NDArray[np.int32], spec: FightSpec) -> tuple[list[dict[str, Any] | None], list[int]]:

@@ -24,6 +24,7 @@ from soulsgym.errors import MisuseError
 from soulsgym.packages import require
 from soulsgym.recordings.recording import Recording
 from soulsgym.render import FightRenderer
+from soulsgym.render.names import plain_name
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import STANDARD, FightSpec, load_fight
 from soulsgym.state import Fights, Outcome
@@ -62,7 +63,7 @@ class VideoSummary:
     @property
     def sentence(self) -> str:
         """The fight in a sentence."""
-        by = f" by {self.killed_by}" if self.killed_by else ""
+        by = f" by {plain_name(self.killed_by)}" if self.killed_by else ""
         left = f"player {100 * self.player_hp_share:.0f} %, boss {100 * self.boss_hp_share:.0f} % of their health left"
         return f"{self.path}: {self.outcome}{by} after {self.time_s:.1f} s, {left}."
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soulsgym.labels import boss_moves_by_label
 from soulsgym.sim.replay import SCRIPT
 from soulsgym.sim.tables import TICKS_PER_STEP
 from soulsgym.spec import FightSpec
@@ -68,20 +69,6 @@ def follow_ups(boss: Boss) -> dict[tuple[int, int], tuple[int, float]]:
     return found
 
 
-def moves_by_label(spec: FightSpec, phase: int) -> dict[int, int]:
-    """The move behind each label in a phase: one its decisions lead to, else the first with that animation."""
-    boss = spec.boss
-    names = [move.name for move in boss.moves]
-    acts = boss.phases[min(max(phase, 1), len(boss.phases)) - 1].acts
-    used = {act.name for act in acts} | {link.move for act in acts for chain in act.chains for link in chain.links}
-    found: dict[int, int] = {}
-    for preferred in (True, False):
-        for move in boss.moves:
-            if (move.name in used) is preferred and move.animation in spec.boss_animations:
-                found.setdefault(spec.boss_animations.index(move.animation), names.index(move.name))
-    return found
-
-
 def boss_script(fights: Fights, spec: FightSpec, tick_s: float) -> Script:
     """Read one episode."""
     reader = _Reader(spec, tick_s)
@@ -89,7 +76,7 @@ def boss_script(fights: Fights, spec: FightSpec, tick_s: float) -> Script:
     firsts = np.flatnonzero(np.concatenate([[True], (np.diff(label) != 0) | (np.diff(shown_s) < 0.0)])).tolist()
     stays = []
     for first, end in zip(firsts, [*firsts[1:], len(fights)], strict=True):
-        known = moves_by_label(spec, int(fights["phase"][first]))
+        known = boss_moves_by_label(spec, int(fights["phase"][first]))
         move = known.get(int(label[first]), reader.idle)
         lead_s, linked = reader.begin(move, TICKS_PER_STEP * first - shown_s[first] / tick_s)
         lasted_s = math.nan
@@ -98,7 +85,7 @@ def boss_script(fights: Fights, spec: FightSpec, tick_s: float) -> Script:
         # Where a recording begins in the middle of a move, nobody knows by how much its label led.
         whole = first > 0 or shown_s[0] <= TICKS_PER_STEP * tick_s
         stays.append(Stay(move, first, end - 1, lasted_s, lead_s, linked, whole and int(label[first]) in known))
-    return Script(_packed(reader.begun, tick_s), tuple(stays), moves_by_label(spec, int(fights["phase"][0])))
+    return Script(_packed(reader.begun, tick_s), tuple(stays), boss_moves_by_label(spec, int(fights["phase"][0])))
 
 
 class _Reader:

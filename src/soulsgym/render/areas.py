@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.spec.boss import BossMove, Hit, Motion
+from soulsgym.spec.boss import BossMove, Hit, Motion, Stretch
 from soulsgym.spec.player import Strike
 
 Point = tuple[float, float]
@@ -122,12 +122,11 @@ def stand_at_hit(move: BossMove, move_s: float, hit: Hit, boss: Stand, player: P
     """
     if move.motion is None or hit.from_s <= move_s:
         return boss
-    distance_m = math.dist(boss.at, player)
-    forward_m, right_m = travel(move.motion, move_s, hit.from_s, distance_m)
-    return boss.moved(min(forward_m, _room(boss, player, least_distance_m, forward_m)), right_m)
+    forward_m, right_m = travel(move, move.motion, move_s, hit.from_s, math.dist(boss.at, player))
+    return boss.moved(min(forward_m, _room_m(boss, player, least_distance_m, forward_m)), right_m)
 
 
-def _room(boss: Stand, player: Point, least_distance_m: float, otherwise_m: float) -> float:
+def _room_m(boss: Stand, player: Point, least_distance_m: float, otherwise_m: float) -> float:
     """How far the boss can go before the player's body stops it."""
     dx, dy = player[0] - boss.x_m, player[1] - boss.y_m
     sine, cosine = math.sin(boss.heading_rad), math.cos(boss.heading_rad)
@@ -137,13 +136,32 @@ def _room(boss: Stand, player: Point, least_distance_m: float, otherwise_m: floa
     return max(along - math.sqrt(least_distance_m**2 - across**2), 0.0)
 
 
-def travel(motion: Motion, from_s: float, to_s: float, distance_m: float) -> tuple[float, float]:
-    """Metres ahead and to the right between two times of a move; a chase also closes shares of the distance."""
-    forward_m = _sum(motion, motion.forward_m, from_s, to_s)
+def travel(move: BossMove, motion: Motion, from_s: float, to_s: float, distance_m: float) -> tuple[float, float]:
+    """Metres ahead and to the right between two times of a move; `distance_m` is how far the player is at the first.
+
+    The way ahead of a stretch depends on how far he is when it begins; a chase closes shares of the distance.
+    """
+    forward_m, at_s = 0.0, from_s
+    for stretch in move.stretches:
+        start_s, end_s = max(stretch.from_s, at_s), min(stretch.to_s, to_s)
+        if start_s < end_s:
+            forward_m += _sum(motion, motion.forward_m, at_s, start_s)
+            done_m = _sum(motion, motion.forward_m, stretch.from_s, start_s)
+            scale = _scale(stretch, distance_m - forward_m, done_m)
+            forward_m += scale * _sum(motion, motion.forward_m, start_s, end_s)
+            at_s = end_s
+    forward_m += _sum(motion, motion.forward_m, at_s, to_s)
     left = 1.0
     for share, part in zip(motion.chase_share, _parts(motion, len(motion.chase_share), from_s, to_s), strict=True):
         left *= (1.0 - share) ** part
     return forward_m + distance_m * (1.0 - left), _sum(motion, motion.right_m, from_s, to_s)
+
+
+def _scale(stretch: Stretch, distance_m: float, done_m: float) -> float:
+    """The factor of a stretch of which `done_m`, before the factor, are over; the player stood still meanwhile."""
+    wanted = (distance_m - stretch.arrive_m) / max(stretch.reference_m - done_m, 1e-9)
+    least_m, most_m = stretch.range_m
+    return min(max(wanted, least_m / stretch.reference_m), most_m / stretch.reference_m)
 
 
 def _sum(motion: Motion, metres: Sequence[float], from_s: float, to_s: float) -> float:
@@ -151,7 +169,7 @@ def _sum(motion: Motion, metres: Sequence[float], from_s: float, to_s: float) ->
 
 
 def _parts(motion: Motion, count: int, from_s: float, to_s: float) -> list[float]:
-    """The share of each stretch of a motion that lies between two times; the first stretch begins at 0."""
+    """The share of each sample of a motion that lies between two times; the first sample begins at 0."""
     parts = []
     for i in range(count):
         end_s = motion.first_s + i * motion.step_s

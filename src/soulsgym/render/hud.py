@@ -15,8 +15,9 @@ from soulsgym.render.areas import Point
 from soulsgym.render.arena import box_of, ring_of
 from soulsgym.render.canvas import FINE, View
 from soulsgym.render.history import FALL_MOVE, POPUP_STEPS, ROLL_MOVE, History, Loss
-from soulsgym.render.names import control_name, plain_name
+from soulsgym.render.names import UNKNOWN, boss_label_names, control_name, plain_name, player_label_names
 from soulsgym.render.palette import Colour
+from soulsgym.render.shapes import OPEN_KINDS
 from soulsgym.spec import FightSpec
 from soulsgym.spec.arena import Arena
 from soulsgym.state import Outcome
@@ -34,14 +35,11 @@ Spans = Sequence[tuple[float, float, Colour]]
 
 @dataclass(frozen=True)
 class Clip:
-    """A running animation: its label, the time in it, and what happens when."""
+    """A move under way: the time in it, and what happens when; nothing is shown of one without an end."""
 
-    label: str
-    label_s: float
-    move_s: float
-    end_s: float
-    spans: Spans
-    move: str = ""
+    move_s: float = 0.0
+    end_s: float = 0.0
+    spans: Spans = ()
 
 
 class Hud:
@@ -54,6 +52,8 @@ class Hud:
         self._spec = spec
         self._size = size
         self._overview = Overview(spec.arena, 104)
+        self._player_names = player_label_names(spec)
+        self._labels: dict[int, list[str]] = {}  # of the boss, by phase
         self._plates: dict[tuple[int, int, int], pygame.Surface] = {}
 
     def draw(
@@ -110,13 +110,13 @@ class Hud:
         self._write(
             picture, f"{sp:.0f}", SMALL, palette.TEXT if sp > 0.0 else colour, midleft=(bar.right + 8, bar.centery)
         )
-        clip = self._player_clip(fight)
-        x = EDGE_PX
-        x = self._write(picture, clip.label, SMALL, palette.TEXT, topleft=(x, bar.bottom + 8)).right
-        x = self._write(picture, f"{clip.label_s:.2f} s", SMALL, palette.FAINT, topleft=(x + 8, bar.bottom + 8)).right
+        name = self._player_names[int(fight["player_animation"])]
+        x = self._write(picture, name, SMALL, palette.TEXT, topleft=(EDGE_PX, bar.bottom + 8)).right
+        label_s = f"{fight['player_animation_duration'][0]:.2f} s"
+        x = self._write(picture, label_s, SMALL, palette.FAINT, topleft=(x + 8, bar.bottom + 8)).right
         for word, colour in self._player_states(fight):
             x = self._write(picture, word, SMALL, colour, topleft=(x + 12, bar.bottom + 8)).right
-        self._timeline(picture, pygame.Rect(EDGE_PX, bar.bottom + 25, width, 4), clip)
+        self._timeline(picture, pygame.Rect(EDGE_PX, bar.bottom + 25, width, 4), self._player_clip(fight))
 
     def _draw_boss(self, picture: pygame.Surface, fight: np.void, loss: Loss) -> None:
         boss = self._spec.boss
@@ -128,12 +128,12 @@ class Hud:
         name = self._write(picture, boss.name, MEDIUM, palette.TEXT, bottomleft=(bar.left, bar.top - 15))
         phase = f"phase {int(fight['phase'])} of {len(boss.phases)}"
         self._write(picture, phase, SMALL, palette.FAINT, bottomleft=(name.right + 10, bar.top - 16))
-        clip = self._boss_clip(fight)
         # The label and its clock are what the observation shows; the move is what the boss really does.
-        label = f"{clip.label}  {clip.label_s:.2f} s"
+        move, label = self._boss_names(fight)
+        label = f"{label}  {fight['boss_animation_duration'][0]:.2f} s".strip()
         shown = self._write(picture, label, SMALL, palette.FAINT, bottomright=(bar.right, bar.top - 16))
-        self._write(picture, clip.move, SMALL, palette.TEXT, bottomright=(shown.left - 12, bar.top - 16))
-        self._timeline(picture, pygame.Rect(bar.left, bar.top - 10, width, 5), clip)
+        self._write(picture, move, SMALL, palette.TEXT, bottomright=(shown.left - 12, bar.top - 16))
+        self._timeline(picture, pygame.Rect(bar.left, bar.top - 10, width, 5), self._boss_clip(fight))
         self._write(picture, f"{hp:.0f} / {most:.0f}", SMALL, palette.FAINT, midtop=(bar.centerx, bar.bottom + 3))
 
     def _bar(
@@ -166,17 +166,11 @@ class Hud:
         pygame.draw.rect(picture, palette.WHITE, (strip.left + done - 1, strip.top - 2, 3, strip.height + 4))
 
     def _player_clip(self, fight: np.void) -> Clip:
-        label, player = int(fight["player_animation"]), self._spec.player
-        name = self._spec.player_animations[label].name if label >= 0 else "unknown"
-        label_s, move_s, move = (
-            float(fight["player_animation_duration"][0]),
-            float(fight["player_move_s"]),
-            int(fight["player_move"]),
-        )
+        player, move_s, move = self._spec.player, float(fight["player_move_s"]), int(fight["player_move"])
         if move == ROLL_MOVE:
-            return Clip(name, label_s, move_s, player.roll.end_s, [(*player.roll.invulnerable_s, palette.INVULNERABLE)])
+            return Clip(move_s, player.roll.end_s, [(*player.roll.invulnerable_s, palette.INVULNERABLE)])
         if move < 0:
-            return Clip(name, label_s, move_s, 0.0, [])
+            return Clip()
         row = player.moves[move]
         spans = [
             (*span, colour)
@@ -184,21 +178,25 @@ class Hud:
             if span[1] > 0.0
         ]
         spans.extend((strike.from_s, strike.to_s, palette.PLAYER_STRIKE) for strike in row.strikes)
-        return Clip(name, label_s, move_s, row.end_s, spans)
+        return Clip(move_s, row.end_s, spans)
 
     def _boss_clip(self, fight: np.void) -> Clip:
-        label, move = int(fight["boss_animation"]), int(fight["boss_move"])
-        label_s = float(fight["boss_animation_duration"][0])
-        row = self._spec.boss.moves[move] if move >= 0 else None
-        # A move whose animation the observation shows as unknown still has a name.
-        name = self._spec.boss_animations[label] if label >= 0 else (row.animation if row else "unknown")
-        if row is None:
-            return Clip(name, label_s, 0.0, 0.0, [])
+        row = self._spec.boss.moves[int(fight["boss_move"])]
+        if fight["boss_move"] < 0 or row.kind not in ("attack", "transform", *OPEN_KINDS):
+            return Clip()
         spans = [(hit.from_s, hit.to_s, palette.DANGER) for hit in row.hits]
-        fights = row.kind in ("attack", "transform", "open", "parried", "executed")
-        return Clip(
-            name, label_s, float(fight["boss_move_s"]), row.end_s if fights else 0.0, spans, plain_name(row.name)
-        )
+        return Clip(float(fight["boss_move_s"]), row.end_s, spans)
+
+    def _boss_names(self, fight: np.void) -> tuple[str, str]:
+        """The move, and the label that is shown where that is another one."""
+        phase, move = int(fight["phase"]), int(fight["boss_move"])
+        if phase not in self._labels:
+            self._labels[phase] = boss_label_names(self._spec, phase)
+        label = self._labels[phase][int(fight["boss_animation"])]
+        if move < 0:
+            return label, ""
+        name = plain_name(self._spec.boss.moves[move].name)
+        return name, "" if label in (name, UNKNOWN) else label
 
     def _player_states(self, fight: np.void) -> list[tuple[str, Colour]]:
         if fight["player_move"] == FALL_MOVE:
@@ -259,8 +257,7 @@ class Hud:
         killer = int(fight["killed_by"])
         if killer < 0:
             return "YOU DIED", palette.DEATH, time
-        move = self._spec.boss.moves[killer]
-        return "YOU DIED", palette.DEATH, f"killed by {plain_name(move.name)} ({move.animation}) {time}"
+        return "YOU DIED", palette.DEATH, f"killed by {plain_name(self._spec.boss.moves[killer].name)} {time}"
 
     # ------------------------------------------------------------ writing
 

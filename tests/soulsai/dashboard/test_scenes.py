@@ -25,6 +25,7 @@ from soulsai.learning.wiring import quiet
 from soulsgym.actions import ACTION_NAMES
 from soulsgym.errors import MisuseError, RecordingError
 from soulsgym.recordings.recording import Recording, write_recording
+from soulsgym.render.names import player_label_names
 from soulsgym.spec import load_fight
 from soulsgym.state import FIGHT, Outcome
 
@@ -91,9 +92,11 @@ def test_course_of_the_fight(file, duel):
     assert np.array(scene["player"]["x"]) / 100 == pytest.approx(fights["player_pose"][:, 0], abs=0.006)
     assert np.array(scene["boss_pose"]["heading"]) / 1000 == pytest.approx(fights["boss_pose"][:, 3], abs=0.001)
     assert scene["player_hp"] == pytest.approx(fights["player_hp"][:, 0].tolist(), abs=0.06)
-    names = [animation.name for animation in load_fight("iudex").player_animations]
+    names = player_label_names(load_fight("iudex"))
     shown = [scene["player_labels"][place] for place in scene["player_animation"]]
     assert shown == [names[i] for i in fights["player_animation"]]
+    assert {"idle", "roll", "light 1"} <= set(shown)
+    assert not any(re.search("Attack|Battle|[A-Z_]", name) for name in scene["boss_labels"])
     assert scene["action"][1:] == duel.actions[1:].tolist()
     assert scene["action"][0] == -1
     masks = [[(mask >> i) & 1 for i in range(20)] for mask in scene["mask"]]

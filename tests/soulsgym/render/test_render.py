@@ -16,7 +16,7 @@ from soulsgym.render.canvas import View
 from soulsgym.render.history import History
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import load_fight
-from soulsgym.spec.boss import Motion
+from soulsgym.spec.boss import Motion, Stretch
 from soulsgym.state import FIGHT, Outcome
 
 SIZE = (640, 480)
@@ -364,13 +364,52 @@ def test_strike_area_is_the_reach_on_both_sides(spec):
     assert max(x for x, _ in area) == pytest.approx(strike.reach_m * math.sin(math.radians(strike.arc_deg)))
 
 
-def test_travel_sums_the_stretches():
-    # Stretches end at 0.1, 0.3, 0.5: half of the second and all of the third lie between 0.2 and 0.6.
+def test_travel_sums_the_samples(spec):
+    plain = spec.boss.moves[spec.boss.move_index("thrust")]
+    assert plain.stretches == ()
+    # Samples end at 0.1, 0.3, 0.5: half of the second and all of the third lie between 0.2 and 0.6.
     motion = Motion(first_s=0.1, step_s=0.2, forward_m=(1.0, 2.0, 3.0), right_m=(0.0, -1.0))
-    assert travel(motion, 0.2, 0.6, 9.0) == pytest.approx((4.0, -0.5))
+    assert travel(plain, motion, 0.2, 0.6, 9.0) == pytest.approx((4.0, -0.5))
     # Half of the distance, then half of the rest.
     chase = Motion(first_s=0.1, step_s=0.1, forward_m=(), right_m=(), chase_share=(0.5, 0.5))
-    assert travel(chase, 0.0, 1.0, 8.0) == pytest.approx((6.0, 0.0))
+    assert travel(plain, chase, 0.0, 1.0, 8.0) == pytest.approx((6.0, 0.0))
+
+
+def test_travel_of_a_stretch_depends_on_the_distance(spec):
+    # Four metres in two samples, stretched to arrive 2 m before the player, but by at least 1 m and at most 8 m.
+    motion = Motion(first_s=0.1, step_s=0.1, forward_m=(2.0, 2.0), right_m=())
+    stretch = Stretch(from_s=0.0, to_s=0.2, arrive_m=2.0, range_m=(1.0, 8.0), reference_m=4.0)
+    move = replace(spec.boss.moves[0], stretches=(stretch,))
+    assert travel(move, motion, 0.0, 0.2, 5.0)[0] == pytest.approx(3.0)
+    assert travel(move, motion, 0.0, 0.2, 2.5)[0] == pytest.approx(1.0)
+    assert travel(move, motion, 0.0, 0.2, 99.0)[0] == pytest.approx(8.0)
+    # Half way through, 1.5 of the 3 metres are left, and the player is 3.5 m away.
+    assert travel(move, motion, 0.1, 0.2, 3.5)[0] == pytest.approx(1.5)
+    # After it the motion is that of the file; what lies before it brings the boss nearer.
+    late = replace(move, stretches=(replace(stretch, from_s=0.1, reference_m=2.0),))
+    assert travel(late, motion, 0.0, 0.2, 7.0)[0] == pytest.approx(2.0 + 3.0)
+
+
+def test_a_dash_is_drawn_where_it_arrives(spec):
+    """Fights of the simulator in which the boss dashes at a player who stands still."""
+    dash = spec.boss.move_index("dash")
+    move, n = spec.boss.moves[dash], 64
+    hit = move.hits[0]
+    engine = SimEngine(spec, n)
+    engine.reset(np.ones(n, bool), standard_starts(n), np.arange(n, dtype=np.uint64))
+    foreseen, apart_m = {}, []
+    for _ in range(80):
+        engine.step(ACTION_CONTROLS[np.full(n, NOTHING)])
+        for i in np.flatnonzero(engine.fights["boss_move"] == dash).tolist():
+            fight = engine.fights[i]
+            boss, left_s = Stand.of(fight["boss_pose"]), hit.from_s - float(fight["boss_move_s"])
+            if 0.3 < left_s < 0.6:
+                player = Stand.of(fight["player_pose"]).at
+                foreseen[i] = stand_at_hit(move, hit.from_s - left_s, hit, boss, player, 1.25).at
+            elif -0.1 < left_s <= 0.0 and i in foreseen:
+                apart_m.append(math.dist(foreseen.pop(i), boss.at))
+    assert len(apart_m) > 5
+    assert np.median(apart_m) < 0.35
 
 
 def test_leap_is_drawn_where_it_comes_down(spec):
