@@ -20,8 +20,8 @@ from soulsai.replay.transitions import (
     copy_rows,
     make_columns,
 )
+from soulsgym.compiling import njit
 from soulsgym.errors import MisuseError
-from soulsgym.sim.compiling import njit
 
 STEP = {
     "observations": np.float32,

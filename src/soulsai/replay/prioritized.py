@@ -13,8 +13,8 @@ from soulsai.replay.sampler import saved
 from soulsai.replay.store import Batch
 from soulsai.replay.sum_tree import ROOT, fill_leaves, find_leaves, make_tree, rebuild, set_leaf
 from soulsai.replay.transitions import Int64s, check_shape
+from soulsgym.compiling import njit
 from soulsgym.errors import MisuseError
-from soulsgym.sim.compiling import njit
 
 
 @njit(cache=True, nogil=True)

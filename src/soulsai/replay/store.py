@@ -20,8 +20,8 @@ from soulsai.replay.transitions import (
     make_columns,
     record_of,
 )
+from soulsgym.compiling import njit
 from soulsgym.errors import MisuseError
-from soulsgym.sim.compiling import njit
 
 
 @njit(cache=True, nogil=True)

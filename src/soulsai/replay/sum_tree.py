@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from soulsai.replay.transitions import Float64s
-from soulsgym.sim.compiling import njit
+from soulsgym.compiling import njit
 
 ROOT = 1
 

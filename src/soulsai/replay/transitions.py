@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from soulsgym.compiling import njit
 from soulsgym.errors import MisuseError
-from soulsgym.sim.compiling import njit
 
 Float32s = npt.NDArray[np.float32]
 Float64s = npt.NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from soulsgym.sim.compiling import inner
+from soulsgym.compiling import inner
 from soulsgym.sim.geometry import arctan2, cosine, nearest_edge, sine, turned
 from soulsgym.sim.player import knocked_down
 from soulsgym.sim.random import draw, draw_between, mixed, unit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from soulsgym.compiling import inner
 from soulsgym.sim.boss import (
     EXECUTED,
     NO_ACT,
@@ -14,7 +15,6 @@ from soulsgym.sim.boss import (
     boss_heading,
     start_boss_move,
 )
-from soulsgym.sim.compiling import inner
 from soulsgym.sim.geometry import HALF_PI, PI, ground_z, heading_to, nearest_edge, wrap
 from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE
 from soulsgym.sim.player import GRABBED, invulnerable, show, start_flinch, start_reaction

@@ -18,8 +18,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from soulsgym.compiling import inner
 from soulsgym.errors import SoulsError
-from soulsgym.sim.compiling import inner
 
 LINE = 8
 """Flags are kept a cache line apart, so that threads do not slow each other by writing side by side."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from soulsgym.sim.compiling import njit
+from soulsgym.compiling import njit
 
 PI = math.pi
 HALF_PI = math.pi / 2.0

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from soulsgym.sim.compiling import njit
+from soulsgym.compiling import njit
 from soulsgym.sim.crew import CHUNK, SKIP, all_finished, await_ticket, finish_chunk, hand_out, take_chunk
 from soulsgym.sim.replay import label_duration, replay_boss, replay_player
 from soulsgym.sim.tick import reset_fights, step_fights
@@ -19,7 +19,12 @@ from soulsgym.sim.tick import reset_fights, step_fights
 
 def _digest_of_sources() -> str:
     package = Path(__file__).parent.parent
-    files = [package / "state.py", package / "actions.py", *sorted((package / "spec").glob("*.py"))]
+    files = [
+        package / "compiling.py",
+        package / "state.py",
+        package / "actions.py",
+        *sorted((package / "spec").glob("*.py")),
+    ]
     digest = hashlib.sha256()
     for file in (*files, *sorted((package / "sim").glob("*.py"))):
         digest.update(file.read_bytes())

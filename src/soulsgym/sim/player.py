@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from soulsgym.actions import Button
-from soulsgym.sim.compiling import inner
+from soulsgym.compiling import inner
 from soulsgym.sim.geometry import PI, arctan2, blend_direction, cosine, heading_to, sine, turned, wrap
 from soulsgym.sim.hidden import FALL_MOVE, NO_MOVE, ROLL_MOVE
 from soulsgym.spec.player import PLAYER_KINDS

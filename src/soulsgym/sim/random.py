@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from soulsgym.sim.compiling import njit
+from soulsgym.compiling import njit
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_A = np.uint64(0xBF58476D1CE4E5B9)

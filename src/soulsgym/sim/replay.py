@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from soulsgym.compiling import inner
 from soulsgym.sim.boss import (
     ATTACKING,
     NO_ACT,
@@ -20,7 +21,6 @@ from soulsgym.sim.boss import (
     start_boss_move,
 )
 from soulsgym.sim.combat import boss_blows, held_tick, keep_inside, separate
-from soulsgym.sim.compiling import inner
 from soulsgym.sim.geometry import cosine, heading_to, sine, wrap
 from soulsgym.sim.hidden import FALL_MOVE, NO_MOVE, ROLL_MOVE
 from soulsgym.sim.player import (

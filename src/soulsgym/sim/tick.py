@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from soulsgym.compiling import inlined, inner
 from soulsgym.sim.boss import (
     NEW,
     NO_ACT,
@@ -24,7 +25,6 @@ from soulsgym.sim.combat import (
     player_blows,
     separate,
 )
-from soulsgym.sim.compiling import inlined, inner
 from soulsgym.sim.geometry import cosine, ground_z, heading_to, sine, wrap
 from soulsgym.sim.hidden import FALL_MOVE
 from soulsgym.sim.player import (

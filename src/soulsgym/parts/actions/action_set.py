@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.actions import ACTION_NAMES
+from soulsgym.compiling import njit
 from soulsgym.errors import MisuseError, suggestion
-from soulsgym.sim.compiling import njit
 from soulsgym.state import Fights, action_mask_of
 
 DIAGONAL_ROLLS = ("roll FR", "roll RB", "roll BL", "roll LF")

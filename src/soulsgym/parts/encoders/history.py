@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soulsgym.compiling import njit
 from soulsgym.errors import MisuseError
 from soulsgym.parts.encoders.encoder import Encoder, Flags, Float32s, Int64s, check_buffers
 from soulsgym.parts.encoders.memory import recall_array
-from soulsgym.sim.compiling import njit
 from soulsgym.state import Fights
 
 STACKED = "stacked"

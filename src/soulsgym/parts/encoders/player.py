@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.actions import ACTION_NAMES
+from soulsgym.compiling import njit
 from soulsgym.parts.encoders.classes import MOVEMENT, boss_classes, player_classes
 from soulsgym.parts.encoders.encoder import Flags, Float32s, Int64s, check_buffers
 from soulsgym.parts.encoders.memory import recall, saved
-from soulsgym.sim.compiling import njit
 from soulsgym.spec import FightSpec
 from soulsgym.spec.arena import Arena
 from soulsgym.state import Fights

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soulsgym.compiling import njit
 from soulsgym.parts.encoders.classes import MOVEMENT, boss_classes, player_classes
 from soulsgym.parts.encoders.encoder import Flags, Float32s, Int64s, check_buffers
 from soulsgym.parts.encoders.memory import recall, saved
-from soulsgym.sim.compiling import njit
 from soulsgym.spec import FightSpec
 from soulsgym.state import Fights
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from soulsgym.sim.compiling import njit
+from soulsgym.compiling import njit
 from soulsgym.state import Outcome
 
 TERMS = {
