@@ -12,7 +12,7 @@ import numpy.typing as npt
 from soulsgym.actions import controls_of
 from soulsgym.engine import Engine, Snapshot, standard_starts
 from soulsgym.errors import MisuseError, StartError, suggestion
-from soulsgym.parts.rewards import Reward, SoulsGymReward
+from soulsgym.parts.rewards import SOULSGYM, Reward, make_reward
 from soulsgym.parts.starts import given_starts
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import STANDARD, FightSpec
@@ -149,7 +149,7 @@ class FightBatch(EngineBatch):
             threads=threads,
         )
         names = [move.name for move in self.spec.boss.moves]
-        super().__init__(engine, SoulsGymReward(n, self.spec.arena.centre_m), names, settings)
+        super().__init__(engine, make_reward(SOULSGYM, n, self.spec), names, settings)
 
 
 def checked_options(options: Mapping[str, Any] | None) -> Mapping[str, Any]:

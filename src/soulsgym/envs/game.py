@@ -17,9 +17,8 @@ from soulsgym.errors import MisuseError
 from soulsgym.game.attach import Game
 from soulsgym.game.capture import Frames
 from soulsgym.game.engine import GameOptions, open_engine
-from soulsgym.parts.rewards import WeightedReward
-from soulsgym.parts.rewards.soulsgym import WEIGHTS
-from soulsgym.spec import load_fight
+from soulsgym.parts.rewards import SOULSGYM, Reward, make_reward
+from soulsgym.spec import FightSpec, load_fight
 from soulsgym.spec.game import GameSetup
 from soulsgym.state import Fights
 
@@ -41,9 +40,10 @@ class GameEnv(BossEnv):
         render_mode: str | None = None,
     ) -> None:
         checked_render_mode(render_mode, self.metadata["render_modes"])
-        self.plan = load_fight(settings.boss, moves=False).game
+        spec = load_fight(settings.boss, moves=False)
+        self.plan = spec.game
         self._engine = open_engine(self.plan, options, phase=settings.phase, changes=settings.changes)
-        batch = EngineBatch(self._engine, reward_of(self.plan), self.plan.move_names, settings)
+        batch = EngineBatch(self._engine, reward_of(spec), self.plan.move_names, settings)
         super().__init__(batch, self._space(), render_mode)
 
     @property
@@ -109,10 +109,9 @@ class ScreenEnv(GameEnv):
         return self._frames[1].frame()
 
 
-def reward_of(plan: GameSetup, n: int = 1) -> WeightedReward:
-    """SoulsGym's reward; only Iudex's draws the player to the middle."""
-    weights = WEIGHTS if plan.move_names else {name: weight for name, weight in WEIGHTS.items() if name != "centre"}
-    return WeightedReward(n, weights, centre_m=plan.centre_m)
+def reward_of(spec: FightSpec, n: int = 1) -> Reward:
+    """SoulsGym's reward; only where his moves are described does the middle of the arena draw the player."""
+    return make_reward(SOULSGYM, n, spec, weights={} if spec.boss.moves else {"centre": 0.0})
 
 
 def limits_of_plan(plan: GameSetup) -> FightLimits:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
+from typing import Any
 
-from soulsgym.errors import MisuseError, suggestion
-from soulsgym.parts.rewards.own import OWN_TERMS
+from soulsgym.errors import MisuseError
+from soulsgym.parts.registry import find, make, named, refuse_unknown, register, takes_fights
 from soulsgym.parts.rewards.reward import Reward
-from soulsgym.parts.rewards.terms import TERMS
-from soulsgym.parts.rewards.weighted import NO_ANIMATION, WeightedReward
+from soulsgym.parts.rewards.term import KIND, TermKind, is_compiled, make_term
+from soulsgym.parts.rewards.terms import ORDER
+from soulsgym.parts.rewards.weighted import WeightedReward
 from soulsgym.spec import FightSpec
 
-PRESETS: Mapping[str, Mapping[str, float]] = MappingProxyType(
+Weights = Mapping[str, float]
+
+PRESETS: Mapping[str, Weights] = MappingProxyType(
     {
         # Without the cost of distance, players learn to run away; with these weights three of three seeds did not.
         "duel": {"dealt": 6.0, "taken": 3.0, "win": 3.0, "far": 0.03},
@@ -23,31 +27,60 @@ PRESETS: Mapping[str, Mapping[str, float]] = MappingProxyType(
         "rl-souls": {"dealt": 1.2, "taken": 1.0, "win": 5.0, "death": 0.1, "centre": 0.02},
     }
 )
-ROLL_ANIMATIONS = ("RollingMedium", "RollingMediumSelftra")
+SOULSGYM: Mapping[str, Any] = MappingProxyType(
+    {"preset": "soulsgym", "weights": {"win": 0.0, "death": 0.0, "end": PRESETS["soulsgym"]["win"]}}
+)
+"""SoulsGym's reward as its environments show it, with winning and dying as one term."""
+
+for _name, _weights in PRESETS.items():
+    register("reward", _name, origin=__name__)(_weights)
 
 
-def make_reward(preset: str, n: int, spec: FightSpec, *, weights: Mapping[str, float] = MappingProxyType({})) -> Reward:
-    """The reward of a preset for `n` fights; `weights` replace those of its terms or add terms."""
-    if preset not in PRESETS:
-        raise MisuseError(f"reward preset {preset!r} is not known{suggestion(preset, tuple(PRESETS))}")
+def make_reward(
+    given: Any, n: int, spec: FightSpec, *, weights: Weights = MappingProxyType({}), missing: Collection[str] = ()
+) -> Reward:
+    """The reward that is meant by `given`, for `n` fights.
+
+    That is a preset's name; a table of a preset and `weights` that replace those of its terms or add terms; a reward;
+    a class or function that makes one of `n` and `spec`; or a function that is a term by itself. `missing` are fields
+    of FIGHT that the engine does not tell: terms that need them are refused.
+    """
+    part, settings = named("reward", given, key="preset", default={})
+    if isinstance(part, Mapping):
+        refuse_unknown("reward", settings, ("weights",))
+        terms = _terms({**part, **_checked(settings.get("weights", {})), **_checked(weights)}, given)
+    elif is_compiled(part) or takes_fights(part):
+        name = getattr(part, "__name__", "")
+        terms = [(make_term(name if name.isidentifier() else "reward", part), 1.0)]
+    else:
+        reward: Reward = make("reward", part, "of", n, spec, **settings)
+        return reward
+    _refuse_missing([term for term, _ in terms], missing)
+    return WeightedReward(n, spec, terms, checked=any(term.name not in ORDER for term, _ in terms))
+
+
+def _checked(weights: Mapping[str, Any]) -> Weights:
     for name, weight in weights.items():
-        _check(name, weight)
-    all_weights = {**PRESETS[preset], **weights}
-    if not any(all_weights.values()):
-        raise MisuseError(f"reward {preset!r} has no term left; give one of them a weight other than 0")
-    first, second = (_animation(spec, name) for name in ROLL_ANIMATIONS)
-    own = {name: OWN_TERMS[name](n, spec) for name, weight in weights.items() if name in OWN_TERMS and weight}
-    return WeightedReward(n, all_weights, centre_m=spec.arena.centre_m, roll_animations=(first, second), own=own)
+        find(KIND, name)
+        is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+        if not is_number or not math.isfinite(weight):
+            raise MisuseError(f"weight of reward term {name!r} is {weight!r}; give a finite number")
+    return weights
 
 
-def _check(name: str, weight: object) -> None:
-    known = (*TERMS, *OWN_TERMS)
-    if name not in known:
-        raise MisuseError(f"reward term {name!r} is not known{suggestion(name, known)}")
-    if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not math.isfinite(weight):
-        raise MisuseError(f"weight of reward term {name!r} is {weight!r}; give a finite number")
+def _terms(weights: Weights, given: Any) -> list[tuple[TermKind, float]]:
+    """The terms that have a weight: ours in their order, then others by name."""
+    own = sorted(name for name in weights if name not in ORDER)
+    terms = [(find(KIND, name), weights[name]) for name in (*ORDER, *own) if weights.get(name)]
+    if not terms:
+        raise MisuseError(f"reward {given!r} has no term left; give one of them a weight other than 0")
+    return terms
 
 
-def _animation(spec: FightSpec, name: str) -> int:
-    names = [animation.name for animation in spec.player_animations]
-    return names.index(name) if name in names else NO_ANIMATION
+def _refuse_missing(terms: list[TermKind], missing: Collection[str]) -> None:
+    for term in terms:
+        for field in term.needs:
+            if field in missing:
+                raise MisuseError(
+                    f"reward term {term.name!r} needs {field!r}, which this engine cannot tell; give it the weight 0"
+                )

@@ -1,4 +1,4 @@
-"""The protocol of a reward, and of one term of it."""
+"""The protocol of a reward."""
 
 from __future__ import annotations
 
@@ -26,22 +26,6 @@ class Reward(Protocol):
 
     def of(self, fights: Fights) -> tuple[Float64s, Float64s]:
         """The rewards of the last step, and their weighted terms: a row per fight, a column per name."""
-
-    def state(self) -> State:
-        """Copies of everything remembered between calls."""
-
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to what `state` gave."""
-
-
-class Term(Protocol):
-    """One term of a reward, before its weight; made for `n` fights of a moveset."""
-
-    def begin(self, fights: Fights, mask: Flags) -> None:
-        """Forget the fights of `mask`, which begin anew as `fights` shows them."""
-
-    def of(self, fights: Fights) -> npt.NDArray[Any]:
-        """One number for each fight: how much of this there was in the last step."""
 
     def state(self) -> State:
         """Copies of everything remembered between calls."""

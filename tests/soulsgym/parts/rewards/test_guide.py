@@ -1,42 +1,41 @@
 """The guide to a new reward works when followed to the letter, and its tables are those of the code."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-import soulsgym.parts.rewards as package
+from soulsgym.parts.registry import known_names
 from soulsgym.parts.rewards import PRESETS, TERMS
-from soulsgym.parts.rewards.own import OWN_TERMS
 
 GUIDE = (Path(__file__).parents[4] / "docs" / "how-to" / "add-a-reward.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+FILE = next(program for program in PROGRAMS if program.startswith("# dodges.py"))
 
 
-@pytest.fixture
-def rewards_folder(tmp_path, monkeypatch):
-    """A folder whose files count as files beside the rewards; what they register is gone afterwards."""
-    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
-    before = dict(OWN_TERMS)
-    yield tmp_path
-    OWN_TERMS.clear()
-    OWN_TERMS.update(before)
-    sys.modules.pop("soulsgym.parts.rewards.dodges", None)
-    vars(package).pop("dodges", None)
-
-
-def test_the_guide_runs_from_top_to_bottom(rewards_folder):
+def test_the_guide_runs_from_top_to_bottom(tmp_path, monkeypatch):
+    (tmp_path / "dodges.py").write_text(FILE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
     names: dict[str, object] = {}
     for program in PROGRAMS:
-        if program.startswith("# dodges.py"):
-            (rewards_folder / "dodges.py").write_text(program, encoding="utf-8")
-        else:
+        if program != FILE:
             exec(program, names)
-    assert set(OWN_TERMS) >= {"dodge", "effort"}
+    monkeypatch.delitem(sys.modules, "dodges")
+    assert set(known_names("reward term")) - set(TERMS) == {"dodge", "effort", "low"}
     assert names["modest"]["duellist"] > 0.0
-    state = names["Effort"](3, None).state()
-    assert state["sp"].tolist() == [0.0] * 3
+    reward = names["make_reward"]({"weights": {"low": 1.0}}, 1, names["spec"])
+    fights = names["np"].zeros(1, names["SimEngine"](names["spec"], 1).fights.dtype)
+    fights["player_hp"], fights["player_max_hp"] = 19.0, 100
+    assert reward.of(fights)[0].tolist() == [-1.0]
+
+
+def test_souls_finds_terms_by_the_modules_of_the_environment(tmp_path):
+    (tmp_path / "dodges.py").write_text(FILE, encoding="utf-8")
+    program = "from soulsgym.parts.rewards import *; from soulsgym.spec import load_fight; " \
+        "print(make_reward('duel', 1, load_fight('iudex'), weights={'dodge': 1}).names[-1])"  # fmt: skip
+    environment = {"PYTHONPATH": f"{tmp_path}:{':'.join(sys.path)}", "SOULSGYM_PARTS": "dodges"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "dodge\n"
 
 
 def rows_of(first_column):

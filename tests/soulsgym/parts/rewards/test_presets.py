@@ -5,11 +5,13 @@ import time
 
 import numpy as np
 import pytest
+from numba import njit
 
 from soulsgym.actions import controls_of
 from soulsgym.engine import standard_starts
 from soulsgym.errors import MisuseError
-from soulsgym.parts.rewards import SoulsGymReward, make_reward
+from soulsgym.parts.registry import register
+from soulsgym.parts.rewards import SOULSGYM, make_reward
 from soulsgym.sim.engine import SimEngine
 from soulsgym.state import FIGHT, Outcome
 
@@ -44,7 +46,7 @@ def record(*, dealt=0.0, taken=0.0, away_m=2.0, from_centre_m=0.0, step=0, outco
 
 
 def test_soulsgym_is_the_reward_of_the_plain_environments_bit_for_bit(spec, engine):
-    preset, plain = make_reward("soulsgym", N, spec), SoulsGymReward(N, spec.arena.centre_m)
+    preset, plain = make_reward("soulsgym", N, spec), make_reward(SOULSGYM, N, spec)
     assert preset.names == ("dealt", "taken", "win", "death", "centre")
     assert plain.names == ("dealt", "taken", "end", "centre")
     preset.begin(engine.fights, EVERYONE)
@@ -97,7 +99,7 @@ def test_weights_replace_add_and_remove(spec):
 @pytest.mark.parametrize(
     ("preset", "weights", "message"),
     [
-        ("dual", {}, "reward preset 'dual' is not known, did you mean 'duel'?"),
+        ("dual", {}, "reward 'dual' is not known, did you mean 'duel'?"),
         ("duel", {"comboo": 1.0}, "reward term 'comboo' is not known, did you mean 'combo'?"),
         ("duel", {"win": math.nan}, "weight of reward term 'win' is nan; give a finite number"),
         ("duel", {"win": "much"}, "weight of reward term 'win' is 'much'; give a finite number"),
@@ -113,6 +115,82 @@ def test_what_cannot_be_is_refused(spec, preset, weights, message):
     with pytest.raises(MisuseError) as caught:
         make_reward(preset, 1, spec, weights=weights)
     assert str(caught.value).startswith(message)
+
+
+class Own:
+    """A reward of its own kind."""
+
+    names = ("mine",)
+
+    def __init__(self, n, spec, scale=1.0):
+        self.n, self.spec, self.scale = n, spec, scale
+
+    def begin(self, fights, mask):
+        """Nothing to note."""
+
+    def of(self, fights):
+        return np.full(self.n, self.scale), np.full((self.n, 1), self.scale)
+
+    def state(self):
+        return {}
+
+    def restore(self, state):
+        """Nothing to go back to."""
+
+
+def clock(fights):
+    """A whole reward in one line."""
+    return -fights["time_s"]
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "reward"),
+    [
+        ("duel", ("dealt", "taken", "win", "far"), -0.03),
+        ({"preset": "duel"}, ("dealt", "taken", "win", "far"), -0.03),
+        ({"preset": "duel", "weights": {"far": 0, "step": 2}}, ("dealt", "taken", "win", "step"), -2.0),
+        ({"weights": {"step": 1}}, ("step",), -1.0),
+        (Own, ("mine",), 1.0),
+        (Own(1, None, 4.0), ("mine",), 4.0),
+        (lambda n, spec: Own(n, spec, 3.0), ("mine",), 3.0),
+        ({"preset": Own, "scale": 2.0}, ("mine",), 2.0),
+        ("own", ("mine",), 1.0),
+        ({"preset": "own", "scale": 5.0}, ("mine",), 5.0),
+        ("slow", ("step",), -2.0),
+        (clock, ("clock",), -0.5),
+        (njit(lambda fight: fight.step), ("reward",), 1.0),
+    ],
+)
+def test_a_reward_is_given_by_name_table_object_or_maker(spec, given, names, reward):
+    register("reward", "own")(Own)
+    register("reward", "slow")({"step": 2.0})
+    made = make_reward(given, 1, spec)
+    made.begin(record(away_m=12.0), np.ones(1, np.bool_))
+    after = record(away_m=12.0, step=1)
+    after["time_s"] = 0.5
+    assert made.names == names
+    rewards, terms = made.of(after)
+    assert rewards == pytest.approx([reward])
+    assert terms.shape == (1, len(names))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"preset": "duel", "wieghts": {}}, "setting 'wieghts' of the reward is not known, did you mean 'weights'?"),
+        ({"preset": Own, "scal": 2.0}, "setting 'scal' of the reward is not known, did you mean 'scale'?"),
+        ({"preset": Own(1, None), "scale": 2.0}, "setting 'scale' of the reward is not known; none is known"),
+        ({}, "reward {} has no term left; give one of them a weight other than 0"),
+        (7, "reward 7 cannot be used; give a name, a table, an object, or what makes one"),
+        (None, "reward None cannot be used; give a name"),
+        (lambda n, spec: 3.0, "reward "),
+    ],
+)
+def test_what_is_no_reward_is_refused(spec, given, message):
+    with pytest.raises(MisuseError) as caught:
+        make_reward(given, 1, spec)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_restored_reward_goes_on_as_if_never_stopped(spec, engine):

@@ -1,0 +1,15 @@
+"""What the player's blows cost the boss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from soulsgym.parts.rewards.term import term
+from soulsgym.sim.compiling import inner
+
+
+@term("dealt", "share of the boss's health dealt")
+@inner
+def dealt(fight: Any) -> Any:
+    """By the boss's full health."""
+    return fight.damage_dealt / fight.boss_max_hp

@@ -1,0 +1,16 @@
+"""The player has died."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from soulsgym.parts.rewards.term import term
+from soulsgym.parts.rewards.terms.end import end
+from soulsgym.sim.compiling import inner
+
+
+@term("death", "-1 when the player has died or fallen")
+@inner
+def death(fight: Any) -> Any:
+    """The worse half of `end`."""
+    return min(end(fight), 0.0)

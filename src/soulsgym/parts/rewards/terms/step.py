@@ -1,0 +1,23 @@
+"""Time passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from soulsgym.parts.rewards.term import term
+from soulsgym.sim.compiling import inner
+
+
+@inner
+def begin_step(fight: Any, memory: Any) -> None:
+    """Note the first step."""
+    memory.step = fight.step
+
+
+@term("step", "-1 for every environment step", begin=begin_step, memory=[("step", "i8")])
+@inner
+def step(fight: Any, memory: Any) -> Any:
+    """All that passed since the last call."""
+    steps = fight.step - memory.step
+    memory.step = fight.step
+    return -1.0 * steps

@@ -1,0 +1,15 @@
+"""What the boss's blows cost the player."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from soulsgym.parts.rewards.term import term
+from soulsgym.sim.compiling import inner
+
+
+@term("taken", "minus the share of the player's health lost")
+@inner
+def taken(fight: Any) -> Any:
+    """By the player's full health."""
+    return -fight.damage_taken / fight.player_max_hp

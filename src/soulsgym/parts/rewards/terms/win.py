@@ -1,0 +1,16 @@
+"""The boss has died."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from soulsgym.parts.rewards.term import term
+from soulsgym.parts.rewards.terms.end import end
+from soulsgym.sim.compiling import inner
+
+
+@term("win", "1 when the boss has died")
+@inner
+def win(fight: Any) -> Any:
+    """The better half of `end`."""
+    return max(end(fight), 0.0)
