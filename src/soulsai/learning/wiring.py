@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -214,16 +214,5 @@ def _parts(config: Config, spec: FightSpec, n: int) -> FightParts:
         reward=make_reward(config.reward.preset, n, spec, weights=config.reward.weights),
         actions=build_actions(config),
         ending=make_ending(fight.step_limit, no_hit=fight.no_hit),
-        starts=make_starts(
-            n,
-            spec,
-            random_pose=starts.random_pose,
-            mid_fight=starts.mid_fight,
-            boss_hp_share=starts.boss_hp_share,
-            player_hp_share=starts.player_hp_share,
-            late_phase=starts.late_phase,
-            curriculum=starts.curriculum,
-            full=fight.full,
-            phase=fight.phase,
-        ),
+        starts=make_starts(asdict(starts), n, spec, full=fight.full, phase=fight.phase),
     )

@@ -76,7 +76,7 @@ def _import_modules() -> None:
             ) from error
 
 
-def named(kind: str, given: Any, *, key: str, default: Any) -> tuple[Any, dict[str, Any]]:
+def resolve(kind: str, given: Any, *, key: str, default: Any) -> tuple[Any, dict[str, Any]]:
     """The part that is meant, and the settings that stand beside its name under `key`."""
     settings: dict[str, Any] = {}
     if isinstance(given, Mapping):
@@ -85,7 +85,7 @@ def named(kind: str, given: Any, *, key: str, default: Any) -> tuple[Any, dict[s
     return find(kind, given) if isinstance(given, str) else given, settings
 
 
-def make(kind: str, part: Any, method: str, *values: Any, **settings: Any) -> Any:
+def make_part(kind: str, part: Any, method: str, *values: Any, **settings: Any) -> Any:
     """The part itself if it has `method`, else what its class or function makes of the values and settings."""
     if hasattr(part, method) and not isinstance(part, type):
         refuse_unknown(kind, settings, ())

@@ -70,7 +70,7 @@ class Heard:
     """Standard starts for all but the last fight, which remember what they were told."""
 
     def __init__(self, n):
-        self.inner, self.reports = make_starts(n, load_fight("iudex")), []
+        self.inner, self.reports = make_starts("standard", n, load_fight("iudex")), []
         self.is_standard = np.arange(n) < n - 1
 
     def draw(self, mask, generator):
@@ -199,7 +199,7 @@ def simulated(
         reward=make_reward("duel", n, spec, weights=weights),
         actions=make_actions(),
         ending=make_ending(settings.pop("step_limit", 3000), no_hit=settings.pop("no_hit", False)),
-        starts=make_starts(n, spec, **starts),
+        starts=make_starts(starts, n, spec),
     )
     engine = SimEngine(specs, n, changes=True, **settings)
     return EncodedFights(engine, parts, decisions=decisions, population=population)

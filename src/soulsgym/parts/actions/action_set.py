@@ -13,6 +13,7 @@ import numpy.typing as npt
 from soulsgym.actions import ACTION_NAMES
 from soulsgym.compiling import njit
 from soulsgym.errors import MisuseError, suggestion
+from soulsgym.parts.registry import refuse_unknown, register, resolve
 from soulsgym.state import Fights, action_mask_of
 
 DIAGONAL_ROLLS = ("roll FR", "roll RB", "roll BL", "roll LF")
@@ -24,6 +25,8 @@ PRESETS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "no-parry": tuple(name for name in ACTION_NAMES if name != "parry"),
     }
 )
+for _name, _actions in PRESETS.items():
+    register("action set", _name, origin=__name__)(_actions)
 
 
 def _fill_open(masks: Any, indices: Any, out: Any) -> None:
@@ -58,14 +61,24 @@ class ActionSet:
         return self.indices[chosen]
 
 
-def make_actions(preset: str = "all", names: Sequence[str] = ()) -> ActionSet:
-    """The action set of a preset, or of exactly these names."""
-    if preset not in PRESETS:
-        raise MisuseError(f"action preset {preset!r} is not known{suggestion(preset, tuple(PRESETS))}")
-    chosen = tuple(names) or PRESETS[preset]
+def make_actions(given: Any = "all", names: Sequence[str] = ()) -> ActionSet:
+    """The action set that is meant by `given`, or the one of exactly these `names`.
+
+    That is a preset's name; a table of `preset` and `names`; names of actions; an action set; or a function that
+    returns any of these.
+    """
+    part, settings = resolve("action set", given, key="preset", default="all")
+    refuse_unknown("action set", settings, ("names",))
+    if callable(part):
+        part = part()
+    chosen = names or settings.get("names") or part
+    if isinstance(chosen, ActionSet):
+        return chosen
+    if not isinstance(chosen, (list, tuple)) or not chosen:
+        raise MisuseError(f"action set {given!r} cannot be used; give a name, names of actions, or an action set")
     for name in chosen:
         if name not in ACTION_NAMES:
-            raise MisuseError(f"action {name!r} is not known{suggestion(name, ACTION_NAMES)}")
+            raise MisuseError(f"action {name!r} is not known{suggestion(str(name), ACTION_NAMES)}")
         if chosen.count(name) > 1:
             raise MisuseError(f"action {name!r} is there {chosen.count(name)} times; give it once")
     indices = np.array([number for number, name in enumerate(ACTION_NAMES) if name in chosen], np.int64)

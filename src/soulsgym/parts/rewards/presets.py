@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from soulsgym.errors import MisuseError
-from soulsgym.parts.registry import find, make, named, refuse_unknown, register, takes_fights
+from soulsgym.parts.registry import find, make_part, refuse_unknown, register, resolve, takes_fights
 from soulsgym.parts.rewards.reward import Reward
 from soulsgym.parts.rewards.term import KIND, TermKind, is_compiled, make_term
 from soulsgym.parts.rewards.terms import ORDER
@@ -45,7 +45,7 @@ def make_reward(
     a class or function that makes one of `n` and `spec`; or a function that is a term by itself. `missing` are fields
     of FIGHT that the engine does not tell: terms that need them are refused.
     """
-    part, settings = named("reward", given, key="preset", default={})
+    part, settings = resolve("reward", given, key="preset", default={})
     if isinstance(part, Mapping):
         refuse_unknown("reward", settings, ("weights",))
         terms = _terms({**part, **_checked(settings.get("weights", {})), **_checked(weights)}, given)
@@ -53,7 +53,7 @@ def make_reward(
         name = getattr(part, "__name__", "")
         terms = [(make_term(name if name.isidentifier() else "reward", part), 1.0)]
     else:
-        reward: Reward = make("reward", part, "of", n, spec, **settings)
+        reward: Reward = make_part("reward", part, "of", n, spec, **settings)
         return reward
     _refuse_missing([term for term, _ in terms], missing)
     return WeightedReward(n, spec, terms, checked=any(term.name not in ORDER for term, _ in terms))

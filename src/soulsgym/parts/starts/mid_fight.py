@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,9 +11,9 @@ import numpy.typing as npt
 
 from soulsgym.engine import standard_starts
 from soulsgym.errors import MisuseError
-from soulsgym.parts.starts.cells import Cells
-from soulsgym.parts.starts.curriculum import Curriculum
-from soulsgym.parts.starts.starts import Flags, Starts, State
+from soulsgym.parts.registry import make_part, register, resolve
+from soulsgym.parts.starts.curriculum import Cells, Curriculum, make_cells
+from soulsgym.parts.starts.starts import Flags, RandomPose, StandardStarts, Starts, State
 from soulsgym.spec import FightSpec
 
 WHOLE = -1
@@ -89,3 +90,57 @@ class MidFight:
         self._inner.restore(state)
         self._cell_of[:] = cells
         self._curriculum.rates = rates.astype(np.float64)
+
+
+def make_starts(given: Any, n: int, spec: FightSpec, *, full: bool = True, phase: int = 1) -> Starts:
+    """The starts that are meant by `given`, for `n` fights that begin in `phase` and with `full` go through all others.
+
+    That is a name; a table of `name` (left out: standard) and settings; an object that follows `Starts`; or a class or
+    function that makes one of `n` and `spec`, and of `full` and `phase` if it takes them.
+    """
+    part, settings = resolve("starts", given, key="name", default="standard")
+    if callable(part):
+        taken = inspect.signature(part).parameters
+        settings = {name: value for name, value in (("full", full), ("phase", phase)) if name in taken} | settings
+    starts: Starts = make_part("starts", part, "draw", n, spec, **settings)
+    return starts
+
+
+@register("starts", "standard")
+def starts_of(
+    n: int,
+    spec: FightSpec,
+    *,
+    random_pose: bool = False,
+    mid_fight: float = 0.0,
+    boss_hp_share: tuple[float, float] = (0.05, 1.0),
+    player_hp_share: tuple[float, float] = (0.3, 1.0),
+    late_phase: float = 0.8,
+    curriculum: float = 0.0,
+    full: bool = True,
+    phase: int = 1,
+) -> Starts:
+    """Whole fights, and a share of middles; if not `full` the boss stays in `phase` there too."""
+    for name, share in (("mid_fight", mid_fight), ("late_phase", late_phase), ("curriculum", curriculum)):
+        if not 0.0 <= share <= 1.0:
+            raise MisuseError(f"{name} {share} is out of range; give 0.0 to 1.0")
+    _check_between("boss_hp_share", boss_hp_share)
+    _check_between("player_hp_share", player_hp_share)
+    whole = RandomPose(n) if random_pose else StandardStarts(n)
+    if mid_fight == 0.0:
+        return whole
+    cells = make_cells(spec, boss_hp_share, late_phase=late_phase, full=full, phase=phase)
+    return MidFight(
+        whole,
+        n,
+        spec,
+        share=mid_fight,
+        cells=cells,
+        player_hp_share=player_hp_share,
+        curriculum=Curriculum(cells.share, curriculum),
+    )
+
+
+def _check_between(name: str, shares: tuple[float, ...]) -> None:
+    if len(shares) != 2 or not 0.0 <= shares[0] <= shares[1] <= 1.0:
+        raise MisuseError(f"{name} {shares} is not possible; give the lowest and the highest share, within 0.0 to 1.0")

@@ -6,6 +6,7 @@ import pytest
 from soulsgym.actions import ACTION_NAMES, NOTHING
 from soulsgym.errors import MisuseError
 from soulsgym.parts.actions import make_actions
+from soulsgym.parts.registry import register
 from soulsgym.state import FIGHT
 
 
@@ -55,7 +56,7 @@ def test_where_nothing_of_the_set_is_open_all_is():
 @pytest.mark.parametrize(
     ("preset", "names", "message"),
     [
-        ("al", (), "action preset 'al' is not known, did you mean 'all'?"),
+        ("al", (), "action set 'al' is not known, did you mean 'all'?"),
         ("all", ["light atack"], "action 'light atack' is not known, did you mean 'light attack'?"),
         ("all", ["parry", "nothing", "parry"], "action 'parry' is there 2 times; give it once"),
     ],
@@ -64,3 +65,44 @@ def test_what_is_not_there_is_refused(preset, names, message):
     with pytest.raises(MisuseError) as caught:
         make_actions(preset, names)
     assert str(caught.value) == message
+
+
+FEW = ["nothing", "light attack"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        FEW,
+        tuple(FEW),
+        {"names": FEW},
+        {"preset": "reduced", "names": FEW},
+        make_actions(names=FEW),
+        {"preset": make_actions(names=FEW)},
+        lambda: FEW,
+        lambda: make_actions(names=FEW),
+        "few",
+        {"preset": "few"},
+    ],
+)
+def test_actions_are_given_by_name_table_list_object_or_maker(given):
+    register("action set", "few")(tuple(FEW))
+    actions = make_actions(given)
+    assert actions.names == ("light attack", "nothing")
+    assert actions.indices.tolist() == [16, 19]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"preset": "all", "name": FEW}, "setting 'name' of the action set is not known, did you mean 'names'?"),
+        (None, "action set None cannot be used"),
+        (7, "action set 7 cannot be used"),
+        ((), "action set"),
+        ([7], "action 7 is not known"),
+    ],
+)
+def test_what_is_no_action_set_is_refused(given, message):
+    with pytest.raises(MisuseError) as caught:
+        make_actions(given)
+    assert str(caught.value).startswith(message)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from soulsgym.errors import MisuseError
-from soulsgym.parts.endings import AllOf, AnyOf, FightOver, NoHit, StepLimit, make_ending
+from soulsgym.parts.endings import AnyOf, FightOver, NoHit, StepLimit, make_ending
+from soulsgym.parts.registry import register
 from soulsgym.state import FIGHT, Outcome
 
 RUNNING, WON, DIED, FELL, BROKEN = Outcome
@@ -40,9 +41,6 @@ def letters(ending, records=ROWS):
         (NoHit(), "--o-o-o"),
         (AnyOf(FightOver(), StepLimit(100)), "-ccooo-"),
         (AnyOf(StepLimit(100), FightOver(), NoHit()), "-cooooo"),
-        (AllOf(StepLimit(100), NoHit()), "--c----"),
-        (AllOf(FightOver(), NoHit()), "----o--"),
-        (AnyOf(FightOver(), AllOf(StepLimit(100), NoHit())), "--cooo-"),
         (make_ending(100, no_hit=False), "-ccooo-"),
         (make_ending(100, no_hit=True), "-cooooo"),
         (make_ending(104, no_hit=False), "---ooo-"),
@@ -50,6 +48,60 @@ def letters(ending, records=ROWS):
 )
 def test_how_fights_end(ending, expected):
     assert letters(ending) == expected
+
+
+class Slow:
+    """Cuts a fight off as soon as it has taken `steps`; it lives on a user's machine."""
+
+    def __init__(self, steps=103):
+        self.steps = steps
+
+    def of(self, fights):
+        return np.zeros(len(fights), np.bool_), fights["step"] >= self.steps
+
+    def won(self, fights):
+        return np.ones(len(fights), np.bool_)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("standard", "---ooo-"),
+        ({}, "---ooo-"),
+        (100, "-ccooo-"),
+        ({"step_limit": 100}, "-ccooo-"),
+        ({"step_limit": 100, "no_hit": True}, "-cooooo"),
+        ("no_hit", "--ooooo"),
+        ({"name": "no_hit", "step_limit": 100}, "-cooooo"),
+        (Slow(), "--cooo-"),
+        (Slow, "--cooo-"),
+        ({"name": Slow, "steps": 99}, "cccooo-"),
+        ({"name": "slow", "steps": 99, "no_hit": True}, "ccooooo"),
+        (lambda: StepLimit(99), "cccooo-"),
+    ],
+)
+def test_an_ending_is_given_by_name_limit_table_object_or_maker(given, expected):
+    """Where somebody died the fight is over, whatever a user's ending says."""
+    register("ending", "slow")(Slow)
+    assert letters(make_ending(given)) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("nohit", "ending 'nohit' is not known, did you mean 'no_hit'?"),
+        ({"step_limt": 5}, "setting 'step_limt' of the ending is not known"),
+        ({"name": Slow, "step": 5}, "setting 'step' of the ending is not known, did you mean 'steps'?"),
+        ({"step_limit": "5"}, "step limit '5' is not possible"),
+        ({"step_limit": 2.5}, "step limit 2.5 is not possible"),
+        (None, "ending None cannot be used"),
+        (lambda: 5, "ending "),
+    ],
+)
+def test_what_is_no_ending_is_refused(given, message):
+    with pytest.raises(MisuseError) as caught:
+        make_ending(given)
+    assert str(caught.value).startswith(message)
 
 
 @pytest.mark.parametrize("limit", [0, -5])
@@ -65,7 +117,6 @@ def test_a_limit_that_cannot_be_is_refused(limit):
         (StepLimit(100), "wwwwwww"),
         (NoHit(), "ww-w-w-"),
         (AnyOf(FightOver(), NoHit()), "---w---"),
-        (AllOf(FightOver(), NoHit()), "---w---"),
         (make_ending(100, no_hit=False), "---w--w"),
         (make_ending(100, no_hit=True), "---w---"),
     ],

@@ -7,9 +7,9 @@ import pytest
 
 from soulsgym.engine import START
 from soulsgym.errors import MisuseError
-from soulsgym.parts.starts import make_starts
-from soulsgym.parts.starts.cells import make_cells, phase_thresholds
-from soulsgym.parts.starts.curriculum import Curriculum
+from soulsgym.parts.registry import register
+from soulsgym.parts.starts import MidFight, RandomPose, StandardStarts, make_starts
+from soulsgym.parts.starts.curriculum import Curriculum, make_cells, phase_thresholds
 from soulsgym.sim.engine import SimEngine
 
 N = 4000
@@ -18,7 +18,7 @@ NOBODY = np.zeros(N, np.bool_)
 
 
 def drawn(spec, seed=3, **settings):
-    starts = make_starts(N, spec, **settings)
+    starts = make_starts(settings, N, spec)
     return starts, starts.draw(EVERYONE, np.random.default_rng(seed))
 
 
@@ -180,7 +180,7 @@ def test_restored_starts_go_on_as_if_never_stopped(spec):
     starts, _ = drawn(spec, **settings)
     starts.report(EVERYONE, np.arange(N) % 3 == 0)
     saved = starts.state()
-    other = make_starts(N, spec, **settings)
+    other = make_starts(settings, N, spec)
     other.restore(saved)
     generators = [np.random.default_rng(8) for _ in range(2)]
     mask = np.arange(N) % 2 == 0
@@ -195,7 +195,7 @@ def test_restored_starts_go_on_as_if_never_stopped(spec):
     for key, value in starts.state().items():
         assert (saved[key] != value).any(), "what was saved must not change"
     with pytest.raises(MisuseError, match=f"starts of {N} fights and 14 cells do not fit 2 and 14"):
-        make_starts(2, spec, **settings).restore(saved)
+        make_starts(settings, 2, spec).restore(saved)
 
 
 @pytest.mark.parametrize(
@@ -211,5 +211,56 @@ def test_restored_starts_go_on_as_if_never_stopped(spec):
 )  # fmt: skip
 def test_settings_that_cannot_be_are_refused(spec, settings, message):
     with pytest.raises(MisuseError) as caught:
-        make_starts(4, spec, **settings)
+        make_starts(settings, 4, spec)
     assert str(caught.value).startswith(message)
+
+
+class Own(StandardStarts):
+    """Starts of a user."""
+
+    def __init__(self, n, spec, boss_hp=1.0, phase=0):
+        super().__init__(n)
+        self.about = boss_hp, phase
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ("standard", StandardStarts),
+        ({}, StandardStarts),
+        ({"random_pose": True}, RandomPose),
+        ({"name": "standard", "mid_fight": 0.5}, MidFight),
+        (StandardStarts(2), StandardStarts),
+        (lambda n, spec: RandomPose(n), RandomPose),
+        (Own, Own),
+        ("own", Own),
+        ({"name": "own", "boss_hp": 5.0}, Own),
+    ],
+)
+def test_starts_are_given_by_name_table_object_or_maker(spec, given, kind):
+    register("starts", "own")(Own)
+    starts = make_starts(given, 2, spec)
+    assert type(starts) is kind
+    assert len(starts.draw(np.ones(2, np.bool_), np.random.default_rng(1))) == 2
+
+
+def test_starts_hear_of_the_phase_and_of_settings(spec):
+    assert make_starts({"name": Own, "boss_hp": 5.0}, 2, spec, phase=2).about == (5.0, 2)
+    assert make_starts({"name": Own, "phase": 3}, 2, spec, phase=2).about == (1.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("standart", "starts 'standart' is not known, did you mean 'standard'?"),
+        ({"midfight": 0.5}, "setting 'midfight' of the starts is not known, did you mean 'mid_fight'?"),
+        ({"name": StandardStarts(2), "phase": 2}, "setting 'phase' of the starts is not known"),
+        (None, "starts None cannot be used; give a name"),
+        (lambda n, spec: None, "starts "),
+    ],
+)
+def test_what_are_no_starts_is_refused(spec, given, message):
+    with pytest.raises(MisuseError) as caught:
+        make_starts(given, 2, spec)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""A start given by the user: phase, health, poses."""
+"""The `start` among the options of a reset: phase, health, poses."""
 
 from __future__ import annotations
 
