@@ -2,11 +2,11 @@
 
 import logging
 
-from soulsgym.envs.registry import IN_THE_GAME, SIMULATED, register_all
+from soulsgym.envs.registry import ENCODED, IN_THE_GAME, SIMULATED, register_all
 from soulsgym.packages import VERSION
 
 __version__ = VERSION
-available_envs = (*SIMULATED, *IN_THE_GAME)
+available_envs = (*SIMULATED, *ENCODED, *IN_THE_GAME)
 
 
 def set_log_level(level: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsai.acting.ended import Ended
-from soulsgym.envs.encoded import State, Step
+from soulsgym.batch import State, Step
 
 WINDOW = 200
 """Episodes the averages are taken over."""

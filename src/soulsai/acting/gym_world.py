@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from soulsai.errors import ConfigError
-from soulsgym.envs.encoded import State, Step
+from soulsgym.batch import State, Step
 from soulsgym.packages import missing_package
 
 

@@ -12,7 +12,7 @@ from soulsai.acting.world import World
 from soulsai.networks import ActorCritic
 from soulsai.ops.masked import categorical_log_prob, gumbel_sample, masked_logits
 from soulsai.telemetry.clock import LoopClock
-from soulsgym.envs.encoded import Step
+from soulsgym.batch import Step
 
 Tensor = torch.Tensor
 

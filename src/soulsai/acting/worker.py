@@ -25,7 +25,7 @@ from soulsai.transport.experience import RolloutChunk, TransitionChunk, pack_rol
 from soulsai.transport.frames import BadFrame, keep_freed_memory
 from soulsai.transport.links import Parcel, Progress, WorkerLink
 from soulsai.transport.policies import Policy, unpack_policy
-from soulsgym.envs.encoded import Step
+from soulsgym.batch import Step
 
 FAILURES_IN_A_ROW = 3
 """Failures of the environment, with no chunk between them, after which the worker gives up and is started anew."""

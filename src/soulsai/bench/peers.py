@@ -20,7 +20,7 @@ from soulsai.config import with_settings
 from soulsai.config.schema import Config
 from soulsai.learning.judging import evaluate_policy
 from soulsai.learning.wiring import build_loop, build_world
-from soulsgym.envs.encoded import Step
+from soulsgym.batch import Step
 
 PACKAGE = "stable_baselines3"
 FEWEST_ROUNDS = 3

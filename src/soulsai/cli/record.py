@@ -9,11 +9,12 @@ import typer
 
 from soulsai.cli.in_game import SPEED, GameSpeed, Launch, Pid, Stepping, game_options
 from soulsai.cli.measuring import WHO, Boss, Latest, OneVariant, bar, warn
+from soulsai.config.schema import DEFAULT_BOSS
 
 if TYPE_CHECKING:
     from soulsai.config.schema import Config
     from soulsai.evaluation.fighter import Fighter
-    from soulsgym.envs.boss_env import BossEnv
+    from soulsgym.envs.single import BossEnv
     from soulsgym.recordings.recording import Recording
 
 DEFAULT_ENV = "SoulsGymIudexSimDemo-v0"
@@ -74,7 +75,7 @@ def _boss_and_variant(config: Config | None, env: str, boss: str, variant: str) 
         if boss or variant:
             raise MisuseError(f"{env} has its own boss; leave out --boss and --variant, or record in the simulator")
         return {}
-    options = FightOptions(variant, boss=boss or ("" if config else SIMULATED[env]["boss"]))
+    options = FightOptions(variant, boss=boss or ("" if config else SIMULATED[env].get("boss", DEFAULT_BOSS)))
     settings = fight_settings([config] if config else [], options)
     return {"boss": settings["boss"], "variant": settings["variant"]}
 
@@ -84,13 +85,14 @@ def _made(
 ) -> BossEnv:
     import gymnasium
 
-    import soulsgym
-    from soulsgym.envs.boss_env import BossEnv
-    from soulsgym.envs.registry import IN_THE_GAME
+    import soulsgym  # noqa: F401 (registers the ids)
+    from soulsgym.envs.registry import IN_THE_GAME, SIMULATED
+    from soulsgym.envs.single import BossEnv
     from soulsgym.errors import MisuseError, suggestion
 
-    if env not in soulsgym.available_envs:
-        raise MisuseError(f"environment {env!r} is not one of ours{suggestion(env, soulsgym.available_envs)}")
+    known = (*SIMULATED, *IN_THE_GAME)
+    if env not in known:
+        raise MisuseError(f"environment {env!r} is not one that can be recorded{suggestion(env, known)}")
     game = game_options(env in IN_THE_GAME, speed, stepping, pid, launch, flag="an environment of the game")
     keywords: dict[str, Any] = names | ({"phase": phase} if phase != 1 else {})
     if game:
@@ -108,7 +110,7 @@ def recorded(env: BossEnv, fighter: Fighter, fights: int, seed: int, progress: A
 
     from soulsgym.actions import NOTHING
     from soulsgym.envs.registry import MAX_EPISODE_STEPS
-    from soulsgym.envs.single import FightEnv
+    from soulsgym.envs.simulated import FightEnv
     from soulsgym.recordings.exact import simulation_of
     from soulsgym.recordings.recording import Recording
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from soulsai.evaluation.evaluation import FALL, AttackCount, Breakdown, DamageOverTime, Groups
 from soulsai.evaluation.fighter import Flags, Int64s
-from soulsgym.envs.fights import UNKNOWN
+from soulsgym.batch import UNKNOWN
 from soulsgym.spec import FightSpec
 from soulsgym.state import Fights, Outcome
 

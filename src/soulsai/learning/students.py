@@ -20,7 +20,7 @@ from soulsai.networks import ActorCritic
 from soulsai.ops.schedules import linear
 from soulsai.replay import Batch, PrioritizedSampler, TransitionStore, UniformSampler
 from soulsai.telemetry.clock import LoopClock
-from soulsgym.envs.encoded import restore_generator, state_of_generator
+from soulsgym.batch import restore_generator, state_of_generator
 
 Arrays = dict[str, torch.Tensor | npt.NDArray[Any]]
 Parts = dict[str, Arrays]

@@ -16,7 +16,7 @@ from soulsai.acting.fighter import PolicyFighter
 from soulsai.acting.gym_world import GymWorld
 from soulsai.acting.policy import NetworkPolicy, Policy
 from soulsai.acting.worker import Worker
-from soulsai.acting.world import World
+from soulsai.acting.world import FightWorld, World
 from soulsai.config.schema import Config
 from soulsai.errors import ConfigError
 from soulsai.learning.fleet_loops import FleetPPOLoop, FleetQLoop, Hub, Place
@@ -25,7 +25,8 @@ from soulsai.networks import ActorCritic, QNetwork
 from soulsai.runs.fight_files import files_of
 from soulsai.transport.experience import Layout
 from soulsai.transport.links import LearnerLink, WorkerLink
-from soulsgym.envs.encoded import EncodedFights, FightParts, LiveFights
+from soulsgym.batch import FightBatch
+from soulsgym.parts import FightParts
 from soulsgym.parts.actions import ActionSet, make_actions
 from soulsgym.parts.encoders import Encoder, make_encoder
 from soulsgym.parts.endings import make_ending
@@ -182,7 +183,7 @@ def quiet(networks: dict[str, ActorCritic | QNetwork]) -> NetworkPolicy:
     return NetworkPolicy(*networks.values())
 
 
-def _fights(config: Config) -> EncodedFights:
+def _fights(config: Config) -> FightWorld:
     fight, n = config.fight, config.fight.number
     population = Population(fight.boss, fight.variants, n, strength=fight.draw_strength)
     engine = SimEngine(
@@ -195,16 +196,17 @@ def _fights(config: Config) -> EncodedFights:
         threads=threads_of(config) if n >= FIGHTS_WORTH_THREADS else 1,
     )
     parts = _parts(config, main_spec(config), n)
-    return EncodedFights(engine, parts, decisions=fight.decisions, population=population)
+    return FightWorld(FightBatch(engine, parts, decisions=fight.decisions, population=population))
 
 
-def _game_fights(config: Config, game: GameOptions | None) -> EncodedFights:
+def _game_fights(config: Config, game: GameOptions | None) -> FightWorld:
     from soulsgym.game.engine import GameOptions, open_engine
 
     fight = config.fight
     spec = main_spec(config)
     engine = open_engine(spec.game, game or GameOptions(), phase=fight.phase, changes=fight.full)
-    return LiveFights(engine, _parts(config, spec, 1), decisions=fight.decisions)
+    batch = FightBatch(engine, _parts(config, spec, 1), decisions=fight.decisions)
+    return FightWorld(batch, resumable=False)
 
 
 def _parts(config: Config, spec: FightSpec, n: int) -> FightParts:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 
-from soulsgym.envs.boss_env import BossEnv, Observation, checked_render_mode
-from soulsgym.envs.fights import EngineBatch, FightSettings
-from soulsgym.envs.spaces import FightLimits, observation_space
+from soulsgym.batch import FightBatch
+from soulsgym.envs.single import BossEnv, Observation, checked_render_mode
+from soulsgym.envs.spaces import FightLimits, RecordView
 from soulsgym.errors import MisuseError
 from soulsgym.game.attach import Game
 from soulsgym.game.capture import Frames
 from soulsgym.game.engine import GameOptions, open_engine
-from soulsgym.parts.rewards import SOULSGYM, Reward, make_reward
+from soulsgym.parts import FightParts, PartChoices, make_parts
+from soulsgym.parts.rewards import SOULSGYM
 from soulsgym.spec import FightSpec, load_fight
 from soulsgym.spec.game import GameSetup
 from soulsgym.state import Fights
@@ -28,23 +30,48 @@ STATUSES = ("frost_resistance", "frost_effect")
 
 
 class GameEnv(BossEnv):
-    """A fight in the running game. Close it: that leaves the game as it was found."""
+    """A fight in the running game. Close it: that leaves the game as it was found.
+
+    Without `changes` it is a training fight: health is counted here and restored in the game, and the boss stays in one
+    phase. With it whoever dies is dead.
+    """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012 (Gymnasium declares it so)
 
     def __init__(
         self,
-        settings: FightSettings,
-        options: GameOptions,
-        *,
+        boss: str,
+        changes: bool = False,
+        game_speed: float = 1.0,
+        phase: int = 1,
+        random_player_pose: bool = False,
+        skip_steps: bool = False,
+        stepping: str = "auto",
+        pid: int | None = None,
+        launch: str | Sequence[str] | None = None,
         render_mode: str | None = None,
+        *,
+        decisions: bool = False,
+        zero_based: bool = False,
+        **choices: Unpack[PartChoices],
     ) -> None:
         checked_render_mode(render_mode, self.metadata["render_modes"])
-        spec = load_fight(settings.boss, moves=False)
+        options = GameOptions(game_speed, stepping, pid, launch)
+        spec = load_fight(boss, moves=False)
         self.plan = spec.game
-        self._engine = open_engine(self.plan, options, phase=settings.phase, changes=settings.changes)
-        batch = EngineBatch(self._engine, reward_of(spec), self.plan.move_names, settings)
-        super().__init__(batch, self._space(), render_mode)
+        parts = _parts(spec, choices, random_pose=random_player_pose, full=changes, phase=phase)
+        self._engine = open_engine(self.plan, options, phase=phase, changes=changes)
+        batch = FightBatch(
+            self._engine,
+            parts,
+            decisions=skip_steps or decisions,
+            autoreset=AutoresetMode.DISABLED,
+            move_names=self.plan.move_names,
+        )
+        super().__init__(batch, RecordView(limits_of_plan(self.plan), zero_based=zero_based), render_mode)
+        if "frost" in self.plan.statuses and isinstance(self.observation_space, spaces.Dict):
+            share = spaces.Box(0.0, 1.0, (1,), np.float32)
+            self.observation_space = spaces.Dict({**self.observation_space.spaces, **dict.fromkeys(STATUSES, share)})
 
     @property
     def game(self) -> Any:
@@ -56,16 +83,9 @@ class GameEnv(BossEnv):
         """The game that is attached now; another one after a restart."""
         return self._engine.games[0]
 
-    def _space(self) -> spaces.Space[Any]:
-        space = observation_space(limits_of_plan(self.plan))
-        if "frost" not in self.plan.statuses:
-            return space
-        share = spaces.Box(0.0, 1.0, (1,), np.float32)
-        return spaces.Dict(dict(space.spaces) | dict.fromkeys(STATUSES, share))
-
     def _observation(self, record: Fights) -> Observation:
         observation = super()._observation(record)
-        if "frost" in self.plan.statuses:
+        if "frost" in self.plan.statuses and isinstance(observation, dict):
             observation |= {name: self._engine.statuses[name][0].copy() for name in STATUSES}
         return observation
 
@@ -83,25 +103,18 @@ class GameEnv(BossEnv):
 
 
 class ScreenEnv(GameEnv):
-    """A fight of which the agent sees the game's screen alone."""
+    """A fight of which the agent sees the game's screen alone, `resolution` high and wide."""
 
-    def __init__(
-        self,
-        settings: FightSettings,
-        options: GameOptions,
-        *,
-        resolution: tuple[int, int] = RESOLUTION,
-        render_mode: str | None = None,
-    ) -> None:
+    def __init__(self, boss: str, *, resolution: tuple[int, int] = RESOLUTION, **keywords: Any) -> None:
         height, width = resolution
         if not (1 <= height <= 4320 and 1 <= width <= 7680):
             raise MisuseError(f"resolution {tuple(resolution)} is not possible; give (height, width) in pixels")
+        if keywords.get("encoder") is not None:
+            raise MisuseError("encoder cannot be used with the screen; give it to an environment of the state")
         self._size = int(height), int(width)
         self._frames: tuple[Game, Frames] | None = None
-        super().__init__(settings, options, render_mode=render_mode)
-
-    def _space(self) -> spaces.Space[Any]:
-        return spaces.Box(0, 255, (*self._size, 3), np.uint8)
+        super().__init__(boss, **keywords)
+        self.observation_space = spaces.Box(0, 255, (*self._size, 3), np.uint8)
 
     def _observation(self, record: Fights) -> Observation:
         if self._frames is None or self._frames[0] is not self._attached:
@@ -109,9 +122,14 @@ class ScreenEnv(GameEnv):
         return self._frames[1].frame()
 
 
-def reward_of(spec: FightSpec, n: int = 1) -> Reward:
-    """SoulsGym's reward; only where his moves are described does the middle of the arena draw the player."""
-    return make_reward(SOULSGYM, n, spec, weights={} if spec.boss.moves else {"centre": 0.0})
+def _parts(spec: FightSpec, choices: PartChoices, *, random_pose: bool, full: bool, phase: int) -> FightParts:
+    given = PartChoices(**{"reward": reward_of(spec), **choices})
+    return make_parts(1, spec, given, random_pose=random_pose, full=full, phase=phase)
+
+
+def reward_of(spec: FightSpec) -> Mapping[str, Any]:
+    """SoulsGym's reward; only where the boss's moves are described does the middle of the arena draw the player."""
+    return SOULSGYM if spec.boss.moves else {**SOULSGYM, "weights": {**SOULSGYM["weights"], "centre": 0.0}}
 
 
 def limits_of_plan(plan: GameSetup) -> FightLimits:
@@ -127,52 +145,3 @@ def limits_of_plan(plan: GameSetup) -> FightLimits:
         player_animations=len(plan.player_animations),
         boss_animations=len(plan.boss_animations),
     )
-
-
-def fight(
-    boss: str,
-    game_speed: float = 1.0,
-    phase: int = 1,
-    random_player_pose: bool = False,
-    skip_steps: bool = False,
-    stepping: str = "auto",
-    pid: int | None = None,
-    launch: str | Sequence[str] | None = None,
-    render_mode: str | None = None,
-) -> GameEnv:
-    """A training fight: health is counted here and restored in the game, and the boss stays in one phase."""
-    settings = FightSettings(boss, phase, False, random_player_pose, skip_steps)
-    return GameEnv(settings, GameOptions(game_speed, stepping, pid, launch), render_mode=render_mode)
-
-
-def demo_fight(
-    boss: str,
-    game_speed: float = 1.0,
-    random_player_pose: bool = False,
-    skip_steps: bool = False,
-    stepping: str = "auto",
-    pid: int | None = None,
-    launch: str | Sequence[str] | None = None,
-    render_mode: str | None = None,
-) -> GameEnv:
-    """The real fight: both phases, and whoever dies is dead."""
-    settings = FightSettings(boss, 1, True, random_player_pose, skip_steps)
-    return GameEnv(settings, GameOptions(game_speed, stepping, pid, launch), render_mode=render_mode)
-
-
-def screen_fight(
-    boss: str,
-    game_speed: float = 1.0,
-    phase: int = 1,
-    random_player_pose: bool = False,
-    skip_steps: bool = False,
-    resolution: tuple[int, int] = RESOLUTION,
-    stepping: str = "auto",
-    pid: int | None = None,
-    launch: str | Sequence[str] | None = None,
-    render_mode: str | None = None,
-) -> ScreenEnv:
-    """A training fight seen on the screen."""
-    settings = FightSettings(boss, phase, False, random_player_pose, skip_steps)
-    options = GameOptions(game_speed, stepping, pid, launch)
-    return ScreenEnv(settings, options, resolution=resolution, render_mode=render_mode)

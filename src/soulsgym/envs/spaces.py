@@ -1,16 +1,21 @@
-"""The observation space of a fight."""
+"""What an environment shows of a fight, and the space of it: the record by key, or the numbers of an encoder."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 
+from soulsgym.parts.encoders import Encoder
 from soulsgym.spec import FightSpec
-from soulsgym.state import MAX_DURATION_S, OBSERVATION_KEYS
+from soulsgym.state import MAX_DURATION_S, OBSERVATION_KEYS, Fights, observation_of
 
 Point = tuple[float, float, float]
+UNDECLARED = 1e6
+"""Bound of what an encoder shows that declares no `low` and `high`: finite, and far beyond what a network can use."""
 
 
 @dataclass(frozen=True)
@@ -80,3 +85,34 @@ def observation_space(limits: FightLimits) -> spaces.Dict:
         "lock_on": spaces.Discrete(2),
     }
     return spaces.Dict({key: by_key[key] for key in OBSERVATION_KEYS})
+
+
+class RecordView:
+    """Observations by key. With `zero_based` every whole number counts from 0, as many learners expect it."""
+
+    def __init__(self, limits: FightLimits, *, zero_based: bool = False) -> None:
+        self.space = observation_space(limits)
+        self._first: dict[str, int] = {}
+        if zero_based:
+            whole = {key: one for key, one in self.space.items() if isinstance(one, spaces.Discrete)}
+            self._first = {key: int(one.start) for key, one in whole.items() if one.start}
+            counted = {key: spaces.Discrete(one.n) for key, one in whole.items()}
+            self.space = spaces.Dict({**self.space.spaces, **counted})
+
+    def of(self, fights: Fights) -> dict[str, npt.NDArray[Any]]:
+        """The observations of a copied record, as views into it where nothing has to be counted otherwise."""
+        observations = observation_of(fights)
+        for key, first in self._first.items():
+            observations[key] = observations[key] - first
+        return observations
+
+
+def encoded_space(encoder: Encoder) -> spaces.Box:
+    """The space of what an encoder shows, within the `low` and `high` that it declares."""
+    low, high = getattr(encoder, "low", -UNDECLARED), getattr(encoder, "high", UNDECLARED)
+    shape = (encoder.size,)
+    return spaces.Box(
+        np.broadcast_to(np.asarray(low, np.float32), shape).copy(),
+        np.broadcast_to(np.asarray(high, np.float32), shape).copy(),
+        dtype=np.float32,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -11,119 +11,125 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from soulsgym.batch import Flags, Step, seed_number
 from soulsgym.engine import Snapshot
-from soulsgym.envs.fights import FightBatch, FightSettings, checked_options, seed_number
-from soulsgym.envs.spaces import limits_of, observation_space
+from soulsgym.envs.simulated import FightSettings, simulated_batch
+from soulsgym.envs.single import checked_options
+from soulsgym.envs.spaces import RecordView, encoded_space, limits_of
 from soulsgym.errors import MisuseError, ResetNeeded
+from soulsgym.parts import PartChoices
 from soulsgym.sim.engine import SimEngine
-from soulsgym.state import NUM_ACTIONS, Fights, Outcome, action_mask_of, observation_of
+from soulsgym.spec import STANDARD
+from soulsgym.state import Fights, copied
 
 if TYPE_CHECKING:
     from soulsgym.render import FightRenderer
 
-Observations = dict[str, npt.NDArray[Any]]
-RUNNING = int(Outcome.RUNNING)
-Flags = npt.NDArray[np.bool_]
+Observations = Any
+"""Arrays by key, or one array with an encoder."""
 StepResult = tuple[Observations, npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]
 
 
 class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
     """`num_envs` fights. Fight i of a batch seeded with s is the fight of a single environment seeded with s + i.
 
-    `autoreset_mode` says what happens to a fight that ends: NEXT_STEP begins it anew in the next step (whose action is
+    (Starts that are drawn anywhere in a fight are drawn for all fights together, and differ from those.)
+
+    `autoreset_mode` says what happens to a fight that ends: NEXT_STEP begins it again in the next step (whose action is
     ignored), SAME_STEP at once (the last observation is in `infos["final_obs"]`), DISABLED leaves it to
-    `reset(options={"reset_mask": ...})`.
+    `reset(options={"reset_mask": ...})`. The other keywords are those of the single environment; `game_speed` is taken
+    so that one set of keywords serves both, and paces nothing.
     """
 
     def __init__(
         self,
-        settings: FightSettings,
+        boss: str = "",
+        changes: bool = False,
         num_envs: int = 1,
-        *,
-        max_episode_steps: int | None = None,
+        phase: int = 1,
+        random_player_pose: bool = False,
+        skip_steps: bool = False,
+        randomize: float = 0.0,
+        variant: str = STANDARD,
+        game_speed: float = 1.0,
+        render_mode: str | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         threads: int = 1,
-        render_mode: str | None = None,
+        max_episode_steps: int | None = None,
+        *,
+        decisions: bool = False,
+        zero_based: bool = False,
+        **choices: Unpack[PartChoices],
     ) -> None:
         if render_mode not in (None, "rgb_array"):
             raise MisuseError(f"render_mode {render_mode!r} is not possible for many fights; give 'rgb_array'")
-        if max_episode_steps is not None and max_episode_steps < 1:
-            raise MisuseError(f"max_episode_steps {max_episode_steps} is not possible; give 1 or more")
-        self._batch = FightBatch(settings, num_envs, threads=threads)
-        self.fight_spec = self._batch.spec
-        self.num_envs = num_envs
+        self.num_envs, self.render_mode = num_envs, render_mode
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": ["rgb_array"], "render_fps": 10}
-        self.render_mode = render_mode
-        self.single_observation_space = observation_space(limits_of(self.fight_spec))
-        self.single_action_space = spaces.Discrete(NUM_ACTIONS)
+        skip = skip_steps or decisions
+        self.batch = simulated_batch(
+            FightSettings(boss, phase, changes, random_player_pose, skip, randomize, variant),
+            num_envs,
+            threads=threads,
+            autoreset=self.autoreset_mode,
+            max_episode_steps=max_episode_steps,
+            **choices,
+        )
+        self.fight_spec = self.engine.spec
+        self._view = RecordView(limits_of(self.fight_spec), zero_based=zero_based)
+        encoder = self.batch.parts.encoder
+        self.single_observation_space = encoded_space(encoder) if encoder else self._view.space
+        self.single_action_space = spaces.Discrete(self.batch.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._limit = max_episode_steps
-        self._steps = np.zeros(num_envs, np.int64)
-        self._over = np.zeros(num_envs, np.bool_)
-        self._all = np.ones(num_envs, np.bool_)
-        self._all.setflags(write=False)
+        self._all, nobody = np.ones(num_envs, np.bool_), np.zeros(num_envs, np.bool_)
+        self._nothing_ended = self._endings(self.batch.record()[:0], nobody[:0], nobody)
+        for shared in (self._all, *self._nothing_ended.values()):
+            shared.setflags(write=False)
         self._ready = False
         self._renderers: list[FightRenderer] = []
 
     @property
     def engine(self) -> SimEngine:
         """What runs the fights, for measuring it bare."""
-        return self._batch.engine
+        return self.batch.engine  # type: ignore[return-value]
 
     @property
     def fights(self) -> Fights:
         """The records of all fights as they stand, a copy."""
-        return self._batch.record()
+        return self.batch.record()
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """Which actions are open now: a row for each fight."""
+        return self.batch.masks.copy()
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, dict[str, Any]]:
         """Begin all fights, or those of `options["reset_mask"]`; `options["start"]` says how."""
-        super().reset(seed=seed if isinstance(seed, int) else None)
-        mask = self._reset_mask(options)
+        known = checked_options(options)
+        mask, (seeds, seeded) = self._reset_mask(known.get("reset_mask")), self._seeds(seed)
+        super().reset(seed=_one_seed(seed))
         if not self._ready and not mask.all():
             raise ResetNeeded("reset_mask leaves out fights that have not begun; reset all of them first")
-        self._batch.begin(mask, seeds=self._seeds(seed), generator=self.np_random, options=options)
+        start = known.get("start")
+        self.batch.begin(mask, seeds=seeds, seeded=seeded, generator=self.np_random, start=start)
         self._ready = True
-        self._steps[mask] = 0
-        record = self._batch.record()
-        self._over[mask] = record["outcome"][mask] != RUNNING  # a snapshot may hold fights that are over
-        return observation_of(record), self._infos(record, None)
+        return self._observations(), self._infos(np.zeros((self.num_envs, len(self.batch.term_names))))
 
     def step(self, actions: npt.NDArray[Any]) -> StepResult:
-        """Play 0.1 s of every fight."""
+        """Play 0.1 s of every fight, or with `decisions` on to the next choice."""
         if not self._ready:
             raise ResetNeeded("the fights have not begun; call reset()")
-        chosen = self._checked(actions)
-        was_over = self._over if self._over.any() else None
-        rewards, terms = self._batch.step(chosen)
-        self._steps += ~self._over  # one that is over does not get older
-        if was_over is not None:
-            if self.autoreset_mode is AutoresetMode.NEXT_STEP:
-                self._begin(was_over)
-            rewards[was_over] = 0.0
-            terms[was_over] = 0.0
-        fights = self._batch.engine.fights
-        terminated = fights["outcome"] != RUNNING
-        truncated = self._steps >= self._limit if self._limit else np.zeros(self.num_envs, np.bool_)
-        ended = terminated | truncated
-        record = self._batch.record()
-        infos = self._infos(record, terms)
-        if ended.any():
-            self._add_ending(infos, record, ended)
-            if self.autoreset_mode is AutoresetMode.SAME_STEP:
-                record, infos = self._same_step(record, infos, ended)
-            else:
-                self._over = ended.copy()  # the caller has the other one
-        elif was_over is not None:
-            self._over = ended
-        return observation_of(record), rewards, terminated, truncated, infos
+        step = self.batch.step(self._checked(actions))
+        infos = self._infos(step.terms.copy())
+        if step.ended.any():
+            self._add_endings(infos, step)
+        return self._observations(), step.rewards.copy(), step.terminated.copy(), step.truncated.copy(), infos
 
     def snapshot(self) -> Snapshot:
         """All fights as they stand, to go back to with `reset(options={"start": snapshot})`."""
-        return self._batch.snapshot()
+        return self.batch.snapshot()
 
     def render(self) -> tuple[npt.NDArray[np.uint8], ...] | None:
         """A picture of every fight."""
@@ -134,58 +140,74 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         while len(self._renderers) < self.num_envs:
             self._renderers.append(FightRenderer(self.engine.spec_of(len(self._renderers))))
         return tuple(
-            renderer.draw(record) for renderer, record in zip(self._renderers, self._batch.engine.fights, strict=True)
+            renderer.draw(record) for renderer, record in zip(self._renderers, self.engine.fights, strict=True)
         )
 
     def close_extras(self, **kwargs: Any) -> None:
         """End threads and pictures."""
         for renderer in self._renderers:
             renderer.close()
-        self._batch.engine.close()
+        self.batch.close()
 
-    def _begin(self, mask: Flags) -> None:
-        self._batch.begin(mask)
-        self._steps[mask] = 0
+    def _observations(self) -> Observations:
+        if self.batch.parts.encoder:
+            return self.batch.observations.copy()
+        return self._view.of(self.batch.record())
 
-    def _same_step(self, record: Fights, infos: dict[str, Any], ended: Flags) -> tuple[Fights, dict[str, Any]]:
+    def _infos(self, terms: npt.NDArray[np.float64]) -> dict[str, Any]:
+        """The same keys after a reset and after a step; `_key` says of which fights there is something to tell."""
+        by_name: dict[str, Any] = {name: terms[:, column] for column, name in enumerate(self.batch.term_names)}
+        by_name |= {f"_{name}": self._all for name in self.batch.term_names}
+        return {
+            "action_mask": self.batch.masks.copy(),
+            "_action_mask": self._all,
+            "reward_terms": by_name,
+            "_reward_terms": self._all,
+            **self._nothing_ended,
+        }
+
+    def _add_endings(self, infos: dict[str, Any], step: Step) -> None:
+        ended = step.ended.copy()
+        endings = self._endings(step.endings[ended], step.won[ended], ended)
+        if self.autoreset_mode is not AutoresetMode.SAME_STEP:
+            infos |= endings
+            return
+        # What was told above is of the fights that have begun again.
+        masks = np.where(ended[:, None], step.final_masks, infos["action_mask"])
+        infos["final_info"] = infos | endings | {"action_mask": masks}
+        infos |= {"_final_info": ended, "final_obs": self._final_observations(step), "_final_obs": ended}
+
+    def _endings(self, records: Fights, won: Flags, ended: Flags) -> dict[str, Any]:
+        """How the fights that `ended` went, by their last records, with gaps for the others."""
+        told: dict[str, Any] = {}
+        for key, values in self.batch.ending(records, won).items():
+            everyone = np.full(self.num_envs, None) if values.dtype == object else np.zeros(self.num_envs, values.dtype)
+            everyone[ended] = values
+            told |= {key: everyone, f"_{key}": ended}
+        return told
+
+    def _final_observations(self, step: Step) -> npt.NDArray[Any]:
         final = np.full(self.num_envs, None, dtype=object)
-        for index in np.flatnonzero(ended):
-            final[index] = {key: values[index] for key, values in observation_of(record).items()}
-        self._begin(ended)
-        fresh = self._batch.record()
-        again = self._infos(fresh, None)
-        again |= {"final_obs": final, "_final_obs": ended, "final_info": infos, "_final_info": ended}
-        if "reward_terms" in infos:
-            again |= {"reward_terms": infos["reward_terms"], "_reward_terms": self._all}
-        return fresh, again
-
-    def _infos(self, record: Fights, terms: npt.NDArray[np.float64] | None) -> dict[str, Any]:
-        infos: dict[str, Any] = {"action_mask": action_mask_of(record), "_action_mask": self._all}
-        if terms is not None:
-            names = self._batch.reward.names
-            infos["reward_terms"] = {name: terms[:, column] for column, name in enumerate(names)}
-            infos["_reward_terms"] = self._all
-        return infos
-
-    def _add_ending(self, infos: dict[str, Any], record: Fights, ended: Flags) -> None:
-        which = np.flatnonzero(ended)
-        for key, values in self._batch.ending(record, which).items():
-            everyone = np.zeros(self.num_envs, values.dtype)
-            everyone[which] = values
-            infos[key], infos[f"_{key}"] = everyone, ended
+        if self.batch.parts.encoder:
+            for index in np.flatnonzero(step.ended):
+                final[index] = step.final_observations[index].copy()
+            return final
+        observations = self._view.of(copied(step.endings))
+        for index in np.flatnonzero(step.ended):
+            final[index] = {key: values[index] for key, values in observations.items()}
+        return final
 
     def _checked(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        chosen = np.asarray(actions)
+        chosen, number = np.asarray(actions), self.batch.num_actions
         if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
             raise MisuseError(f"actions are {chosen.dtype} of shape {chosen.shape}; give {self.num_envs} integers")
         # Seen without its sign a negative number is a huge one, so one look finds both kinds of mistake.
-        if chosen.view(f"u{chosen.itemsize}").max() >= NUM_ACTIONS:
-            bad = chosen[(chosen < 0) | (chosen >= NUM_ACTIONS)][0]
-            raise MisuseError(f"action {bad} is out of range; give 0 to {NUM_ACTIONS - 1}")
+        if chosen.view(f"u{chosen.itemsize}").max() >= number:
+            bad = chosen[(chosen < 0) | (chosen >= number)][0]
+            raise MisuseError(f"action {bad} is out of range; give 0 to {number - 1}")
         return chosen
 
-    def _reset_mask(self, options: dict[str, Any] | None) -> Flags:
-        given = checked_options(options).get("reset_mask")
+    def _reset_mask(self, given: object) -> Flags:
         if given is None:
             return self._all
         mask = np.asarray(given)
@@ -193,14 +215,30 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
             raise MisuseError(f"reset_mask is {mask.dtype} of shape {mask.shape}; give {self.num_envs} booleans")
         return mask
 
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> npt.NDArray[np.uint64] | None:
+    def _seeds(
+        self, seed: int | Sequence[int | None] | None
+    ) -> tuple[npt.NDArray[np.uint64] | None, npt.NDArray[np.bool_] | None]:
+        """Seeds for all fights, and which of them count; those without one go on with their own randomness."""
         if seed is None:
-            return None
+            return None, None
         if isinstance(seed, (int, np.integer)):
-            return seed_number(int(seed)) + np.arange(self.num_envs, dtype=np.uint64)
-        if len(seed) != self.num_envs or any(one is None for one in seed):
-            raise MisuseError(f"seed is a list of {len(seed)}; give one number for each of {self.num_envs} fights")
-        return np.array([seed_number(int(one)) for one in seed if one is not None])
+            return seed_number(int(seed)) + np.arange(self.num_envs, dtype=np.uint64), None
+        if len(seed) != self.num_envs:
+            raise MisuseError(
+                f"seed is a list of {len(seed)}; give one number or None for each of {self.num_envs} fights"
+            )
+        given = np.array([one is not None for one in seed])
+        if not given.any():
+            return None, None
+        return np.array([seed_number(int(one or 0)) for one in seed]), None if given.all() else given
+
+
+def _one_seed(seed: int | Sequence[int | None] | None) -> int | None:
+    """A seed for what is drawn for all fights together."""
+    if seed is None or isinstance(seed, (int, np.integer)):
+        return None if seed is None else int(seed)
+    given = [int(one) for one in seed if one is not None]
+    return int(np.random.SeedSequence(given).generate_state(1)[0]) if given else None
 
 
 def _autoreset_mode(given: AutoresetMode | str) -> AutoresetMode:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.envs.fights import FightBatch, FightSettings, seed_number
+from soulsgym.batch import FightBatch, seed_number
+from soulsgym.envs.simulated import FightSettings, simulated_batch
 from soulsgym.errors import MisuseError, RecordingError
 from soulsgym.recordings.departure import Departure
 from soulsgym.recordings.recording import Recording, Simulation
@@ -56,7 +57,7 @@ def exact_departures(recording: Recording) -> tuple[Departure, ...]:
     if simulation is None:
         raise RecordingError(f"{recording.source}: has no seeds; give a recording of the simulator")
     try:
-        batch = FightBatch(simulation.settings)
+        batch = simulated_batch(simulation.settings)
     except MisuseError as error:
         raise _cannot_repeat(recording, error) from error
     departures = []
@@ -72,7 +73,7 @@ def _cannot_repeat(recording: Recording, error: MisuseError) -> RecordingError:
 
 def _played(batch: FightBatch, seed: int, actions: npt.NDArray[np.int64]) -> Fights:
     """The records of one fight: its start, and one for every action."""
-    batch.begin(np.ones(1, np.bool_), seeds=np.array([seed_number(seed)]))
+    batch.begin(seeds=np.array([seed_number(seed)]))
     records = [batch.record()]
     for action in actions:
         batch.step(np.array([action]))

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.actions import NOTHING
-from soulsgym.envs.fights import FightSettings
+from soulsgym.envs.simulated import FightSettings
 from soulsgym.errors import RecordingError
 from soulsgym.packages import VERSION
 from soulsgym.state import FIGHT, NUM_ACTIONS, OBSERVATION_KEYS, Fights, Outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from soulsgym.envs.encoded import Step
+from soulsgym.batch import Step
 
 FINAL = 1000.0
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from soulsai.acting.ended import Ended
 from soulsai.acting.episodes import Collected, Episodes
-from soulsgym.envs.encoded import Step
+from soulsgym.batch import Step
 
 
 def ended(lengths, won):

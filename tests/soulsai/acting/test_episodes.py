@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from soulsai.acting.episodes import WINDOW, Episodes, Recent
-from soulsgym.envs.encoded import Step
+from soulsgym.batch import Step
 
 
 def step_of(terms, steps, *, terminated=(), truncated=(), won=(), standard=None):

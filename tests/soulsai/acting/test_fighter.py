@@ -44,12 +44,12 @@ class Fickle:
 
 def trained_on(world, policy, masks):
     """What the greedy policy does in the first fights: {(fight, step): action}, the last records, and who won."""
-    actions, endings, won = {}, np.zeros(N, world.engine.fights.dtype), np.zeros(N, np.bool_)
+    actions, endings, won = {}, np.zeros(N, world.batch.engine.fights.dtype), np.zeros(N, np.bool_)
     playing = np.ones(N, np.bool_)
     while playing.any():
-        steps = world.engine.fights["step"].copy()
+        steps = world.batch.engine.fights["step"].copy()
         chosen = policy.choose(world.observations, world.masks if masks else np.ones_like(world.masks))
-        numbers = world.parts.actions.numbers(chosen)
+        numbers = world.batch.parts.actions.numbers(chosen)
         actions |= {(fight, int(steps[fight])): int(numbers[fight]) for fight in np.flatnonzero(playing)}
         step = world.step(chosen)
         over = playing & step.ended
@@ -76,7 +76,7 @@ def test_evaluation_plays_the_game_of_training(case):
     world.reset(11)
     spec = load_fight("iudex")
     engine = SimEngine(spec, N, changes=True, randomize=config.fight.randomize)
-    engine.restore(world.engine.snapshot())
+    engine.restore(world.batch.engine.snapshot())
     played = EvaluationSettings(
         "iudex", "standard", 1, True, config.fight.randomize, False, LIMIT, config.fight.no_hit, 0, N
     )

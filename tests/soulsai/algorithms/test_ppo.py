@@ -14,7 +14,7 @@ from soulsai.algorithms.ppo import PPOLearner
 from soulsai.config.schema import NetworkConfig, PPOConfig
 from soulsai.networks import build_actor_critic
 from soulsai.telemetry.clock import LoopClock
-from soulsgym.envs.encoded import Step
+from soulsgym.batch import Step
 
 T, N, SIZE, ACTIONS = 5, 4, 3, 4
 ONE_PASS = PPOConfig(epochs=1, minibatch=T * N, learning_rate=0.01, entropy=0.02, final_entropy=0.02, gamma=0.9)

@@ -11,7 +11,7 @@ from soulsai.bench import peers
 from soulsai.bench.peers import Counted, infos_of, run_lap
 from soulsai.config import load_preset, with_settings
 from soulsai.learning.wiring import build_world
-from soulsgym.envs.encoded import Step
+from soulsgym.batch import Step
 
 SMALL = with_settings(load_preset("iudex"), ["fight.number=8", "ppo.rollout=4", "ppo.minibatch=16", "run.device=cpu"])
 needs_peer = pytest.mark.skipif(not peers.is_installed(), reason="Stable-Baselines3 is not installed")

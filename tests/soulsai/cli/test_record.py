@@ -11,8 +11,7 @@ from soulsai.cli.record import recorded
 from soulsai.errors import RunError
 from soulsai.evaluation.fighter import ScriptedFighter
 from soulsgym.actions import NOTHING
-from soulsgym.envs.fights import FightSettings
-from soulsgym.envs.single import FightEnv
+from soulsgym.envs.simulated import FightEnv
 from soulsgym.errors import MisuseError
 from soulsgym.recordings.recording import read_recording
 from soulsgym.state import Outcome
@@ -37,9 +36,9 @@ def test_fights_are_recorded_from_their_start_to_their_end(tmp_path):
 
 
 def test_a_recording_is_the_fight_that_was_fought():
-    env = FightEnv(FightSettings("iudex", changes=True))
+    env = FightEnv("iudex", changes=True)
     recording = recorded(env, ScriptedFighter("duellist"), 1, 5)
-    again = FightEnv(FightSettings("iudex", changes=True))
+    again = FightEnv("iudex", changes=True)
     again.reset(seed=5)
     for i in range(1, 60):
         again.step(int(recording.actions[i]))
@@ -91,7 +90,7 @@ def test_a_recording_can_be_watched(tmp_path):
 def test_a_recording_in_a_window(tmp_path, monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     file = tmp_path / "a.npz"
-    env = FightEnv(FightSettings("iudex"))
+    env = FightEnv("iudex")
     from soulsgym.recordings.recording import write_recording
 
     recording = recorded(env, ScriptedFighter("idle"), 1, 0)

@@ -35,8 +35,8 @@ def test_training_and_evaluation_never_fight_the_same_fight(spec):
         )
         world.reset(seed)
         for _ in range(RESTARTS):
-            trained.append(world.engine.hidden["key"].copy())
-            world.engine.reset(everyone, starts, None)
+            trained.append(world.batch.engine.hidden["key"].copy())
+            world.batch.engine.reset(everyone, starts, None)
     keys = np.concatenate([*evaluated, *trained])
     assert len(np.unique(keys)) == len(keys) == SEEDS * FIGHTS * (1 + RESTARTS)
 

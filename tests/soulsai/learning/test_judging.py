@@ -39,7 +39,7 @@ def test_episodes_of_a_gymnasium_environment():
 
 def test_long_episodes_count_as_much_as_short_ones(monkeypatch):
     """Of copies with short and long episodes as many are taken of each, whichever end first."""
-    from soulsgym.envs.encoded import Step
+    from soulsgym.batch import Step
 
     class World:
         number, closed = 2, False

@@ -76,7 +76,7 @@ def assert_same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> Non
 
 def draws(training: Training) -> int:
     """How many files of the boss were drawn until now."""
-    return training.loop.world.population.draws
+    return training.loop.world.batch.population.draws
 
 
 def rows(folder: Path) -> list[dict[str, float]]:
@@ -109,7 +109,7 @@ def test_stopping_and_resuming_changes_nothing(tmp_path: Path, case: str) -> Non
     assert third.loop.counters == whole.loop.counters
     if case == "drawn":
         assert files[0] > 3
-        assert files[0] < files[1] < third.loop.world.population.draws == whole.loop.world.population.draws
+        assert files[0] < files[1] < third.loop.world.batch.population.draws == whole.loop.world.batch.population.draws
     assert_same(everything(whole), everything(third))
     assert_same(
         {name: value.numpy() for name, value in whole.memory.best.items()},

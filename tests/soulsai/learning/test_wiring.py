@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from soulsai.acting.gym_world import GymWorld
+from soulsai.acting.world import FightWorld
 from soulsai.config import load_preset, with_settings
 from soulsai.errors import ConfigError
 from soulsai.learning.loops import PPOLoop, QLoop
@@ -20,7 +21,6 @@ from soulsai.learning.wiring import (
     quiet,
     threads_of,
 )
-from soulsgym.envs.encoded import EncodedFights
 
 ONE = ["fight.variants=['standard']", "ppo.minibatch=16"]
 
@@ -31,8 +31,8 @@ def config_of(preset, *settings):
 
 def test_worlds():
     fights = build_world(config_of("smoke", *ONE, "fight.number=6"))
-    assert isinstance(fights, EncodedFights)
-    assert (fights.number, fights.num_actions, fights.decisions) == (6, 20, True)
+    assert isinstance(fights, FightWorld)
+    assert (fights.number, fights.num_actions, fights.batch.decisions) == (6, 20, True)
     world = build_world(config_of("cartpole-ppo", "ppo.minibatch=16", "gym.number=3"))
     assert isinstance(world, GymWorld)
     assert (world.number, world.observation_size, world.num_actions) == (3, 4, 2)
@@ -40,7 +40,7 @@ def test_worlds():
 
 def test_variants_are_dealt_out_evenly():
     world = build_world(config_of("smoke", "fight.variants=['standard', 'hard']", "fight.number=5", "ppo.minibatch=16"))
-    population = world.population
+    population = world.batch.population
     assert population.counts == (3, 2)
     assert [spec.variant for spec in population.specs] == ["standard", "hard"]
 
@@ -51,7 +51,7 @@ def test_drawn_files_have_their_share_of_the_fights():
                   "fight.draw_strength=0.5")
     )  # fmt: skip
     world.reset(1)
-    population = world.population
+    population = world.batch.population
     assert population.counts == (2, 1, 1, 4)
     drawn = [spec.boss for spec in population.specs]
     assert all(one != other for one, other in combinations(drawn, 2))
@@ -91,7 +91,7 @@ def test_settings_reach_the_fights():
     assert world.observation_size == 2 * single.observation_size
     assert "combo" in world.term_names
     world.reset(0)
-    assert world.engine.fights["phase"].tolist() == [2, 2]
+    assert world.batch.engine.fights["phase"].tolist() == [2, 2]
     ends = [world.step(np.full(2, 18)).truncated.tolist() for _ in range(3)]
     assert ends == [[False] * 2, [False] * 2, [True] * 2]
 

@@ -10,7 +10,7 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 import soulsgym
 from soulsgym.errors import MisuseError
 
-IUDEX, DEMO = "SoulsGymIudexSim-v0", "SoulsGymIudexSimDemo-v0"
+IUDEX, DEMO, ANY_BOSS = "SoulsGymIudexSim-v0", "SoulsGymIudexSimDemo-v0", "SoulsGymSim-v0"
 MADE = [
     (IUDEX, {}),
     (IUDEX, {"phase": 2}),
@@ -24,7 +24,8 @@ NAMES = [f"{name} {kwargs}" for name, kwargs in MADE]
 
 def test_all_ids_are_known():
     in_the_game = {"SoulsGymIudex-v0", "SoulsGymIudexImg-v0", "SoulsGymIudexDemo-v0", "SoulsGymVordt-v0"}
-    assert set(soulsgym.available_envs) == {IUDEX, DEMO} | in_the_game
+    encoded = {"SoulsGymIudexSimEncoded-v0", "SoulsGymIudexSimDemoEncoded-v0", "SoulsGymSimEncoded-v0"}
+    assert set(soulsgym.available_envs) == {IUDEX, DEMO, ANY_BOSS} | encoded | in_the_game
     assert {name for name in gymnasium.registry if name.startswith("SoulsGym")} >= set(soulsgym.available_envs)
 
 

@@ -20,7 +20,7 @@ DISCRETE = {
 
 @pytest.fixture(params=SIMULATED)
 def env(request):
-    made = gymnasium.make(request.param, disable_env_checker=True)
+    made = gymnasium.make(request.param, boss="iudex", disable_env_checker=True)
     yield made
     made.close()
 

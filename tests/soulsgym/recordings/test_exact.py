@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from soulsgym.actions import NOTHING
-from soulsgym.envs.fights import FightBatch, FightSettings
+from soulsgym.envs.simulated import FightSettings, simulated_batch
 from soulsgym.errors import RecordingError
 from soulsgym.recordings import Recording, read_recording, write_recording
 from soulsgym.recordings.departure import Departure
@@ -18,7 +18,7 @@ STEPS = 150
 
 def recorded(settings, seeds, steps=STEPS):
     """Fights of the simulator with random actions, of which one in five is nothing."""
-    batch, rng = FightBatch(settings), np.random.default_rng(seeds[0])
+    batch, rng = simulated_batch(settings), np.random.default_rng(seeds[0])
     records, actions, episodes = [], [], []
     for number, seed in enumerate(seeds):
         batch.begin(np.ones(1, np.bool_), seeds=np.array([seed], np.uint64))

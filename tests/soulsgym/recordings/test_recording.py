@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from soulsgym.envs.fights import FightSettings
+from soulsgym.envs.simulated import FightSettings
 from soulsgym.errors import RecordingError
 from soulsgym.recordings import Recording, read_recording, write_recording
 from soulsgym.recordings.recording import Simulation

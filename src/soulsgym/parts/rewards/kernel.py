@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from soulsgym.parts.rewards.term import CompiledTerm, arguments_of, is_compiled
-from soulsgym.sim.compiling import njit
+from soulsgym.compiling import njit
 
 BEGIN = """
 def {name}(fights, mask, memories, facts):

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from soulsgym.parts.rewards.term import term
-from soulsgym.sim.compiling import inner
+from soulsgym.compiling import inner
 from soulsgym.spec import FightSpec
 from soulsgym.state import Outcome
 

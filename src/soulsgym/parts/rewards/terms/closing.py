@@ -6,7 +6,7 @@ from typing import Any
 
 from soulsgym.parts.rewards.term import term
 from soulsgym.parts.rewards.terms.far import NEAR_M, distance_m
-from soulsgym.sim.compiling import inner
+from soulsgym.compiling import inner
 
 
 @inner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from soulsgym.parts.rewards.term import term
-from soulsgym.sim.compiling import inner
+from soulsgym.compiling import inner
 
 LONGEST = 10
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from soulsgym.parts.rewards.term import term
 from soulsgym.parts.rewards.terms.end import end
-from soulsgym.sim.compiling import inner
+from soulsgym.compiling import inner
 
 
 @term("death", "-1 when the player has died or fallen")

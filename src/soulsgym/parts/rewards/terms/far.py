@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from soulsgym.parts.rewards.term import term
-from soulsgym.sim.compiling import inner
+from soulsgym.compiling import inner
 
 NEAR_M = 4.0
 """Nearer to the boss than this nobody is running away."""

@@ -1,12 +1,15 @@
-"""Encoded fights: hand-worked on an engine that plays a script, and beside the simulator stepped one by one."""
+"""Batches of fights: hand-worked on an engine that plays a script, and beside the simulator stepped one by one."""
+
+from functools import partial
 
 import numpy as np
 import pytest
 
 from soulsgym.actions import NOTHING
+from soulsgym.batch import FightBatch
 from soulsgym.engine import Snapshot
-from soulsgym.envs.encoded import EncodedFights, FightParts
 from soulsgym.errors import MisuseError
+from soulsgym.parts import FightParts
 from soulsgym.parts.actions import make_actions
 from soulsgym.parts.encoders import make_encoder
 from soulsgym.parts.endings import make_ending
@@ -22,6 +25,16 @@ LINEAR = {"far": 0.0, "step": 0.01}
 SHORT = {"mid_fight": 0.9, "boss_hp_share": (0.05, 0.15), "player_hp_share": (0.1, 0.3)}
 """Starts with little health on both sides, so that fights end soon, in one way or the other."""
 EVENTS = ("damage_dealt", "damage_taken", "hit_by", "landed", "dodged")
+
+
+def reset(batch, seed):
+    """Begin all fights of a seed, with starts and files of that seed too."""
+    fights, starts = np.random.SeedSequence(seed).spawn(2)
+    if batch.population is not None:
+        batch.population.reset(seed, partial(batch.engine.replace, all_begin=True))
+    seeds = fights.generate_state(batch.number, np.uint64).astype(np.uint64)
+    batch.begin(seeds=seeds, generator=np.random.default_rng(starts))
+
 
 # ---------------------------------------------------------------- an engine that plays a script
 
@@ -89,8 +102,8 @@ def scripted(spec, *script, step_limit=50, no_hit=False, actions=("walk F", "rol
         ending=make_ending(step_limit, no_hit=no_hit),
         starts=Heard(n),
     )
-    world = EncodedFights(ScriptedEngine(n, script), parts, decisions=decisions)
-    world.reset(0)
+    world = FightBatch(ScriptedEngine(n, script), parts, decisions=decisions)
+    reset(world, 0)
     return world
 
 
@@ -202,7 +215,7 @@ def simulated(
         starts=make_starts(starts, n, spec),
     )
     engine = SimEngine(specs, n, changes=True, **settings)
-    return EncodedFights(engine, parts, decisions=decisions, population=population)
+    return FightBatch(engine, parts, decisions=decisions, population=population)
 
 
 def open_actions(world, generator):
@@ -230,7 +243,7 @@ def test_merged_steps_are_the_same_fights_stepped_one_by_one(spec, randomize):
     slow = simulated(spec, 1, randomize=randomize, decisions=False)
     generator = np.random.default_rng(5)
     merged = ends = 0
-    quick.reset(3), slow.reset(3)
+    reset(quick, 3), reset(slow, 3)
     for _ in range(400):
         action = open_actions(quick, generator)
         whole = quick.step(action)
@@ -261,7 +274,7 @@ def test_final_observation_is_the_one_before_the_new_beginning(spec):
     beside = make_encoder("soulsai74", 1, spec)
     everyone, seen = np.ones(1, np.bool_), np.zeros((1, beside.size), np.float32)
     generator, ends = np.random.default_rng(1), 0
-    world.reset(1)
+    reset(world, 1)
     beside.begin(world.engine.fights, everyone)
     beside.encode(world.engine.fights, chosen(-1), everyone, seen)
     for _ in range(150):
@@ -281,7 +294,7 @@ def test_final_observation_is_the_one_before_the_new_beginning(spec):
 
 def test_a_fight_that_takes_too_long_is_cut_off(spec):
     world = simulated(spec, 4, starts={}, step_limit=20)
-    world.reset(0)
+    reset(world, 0)
     generator = np.random.default_rng(0)
     cut = False
     while not cut:
@@ -297,7 +310,7 @@ FULL = {"randomize": 0.5, "history": 2, "weights": {"combo": 0.1}, "starts": SHO
 
 def test_a_restored_world_goes_on_to_the_last_bit(spec):
     world, generator = simulated(spec, 6, **FULL), np.random.default_rng(2)
-    world.reset(4)
+    reset(world, 4)
     played(world, 60, generator)
     state = world.state()
     before = {name: array.copy() for name, array in state.items()}
@@ -318,7 +331,7 @@ def test_a_restored_world_goes_on_to_the_last_bit(spec):
 def test_a_state_without_the_generator_of_starts_would_differ(spec):
     """The test above is only worth something if the starts drawn later matter."""
     world = simulated(spec, 6, **FULL)
-    world.reset(4)
+    reset(world, 4)
     state = world.state()
     expected = played(world, 120, np.random.default_rng(2))
     world.restore(state | {"generator": simulated(spec, 6).state()["generator"]})
@@ -327,7 +340,7 @@ def test_a_state_without_the_generator_of_starts_would_differ(spec):
 
 def test_state_of_another_number_is_refused(spec):
     world = simulated(spec, 2)
-    world.reset(0)
+    reset(world, 0)
     with pytest.raises(MisuseError, match="the saved fights are not 3 of this simulator"):
         simulated(spec, 3).restore(world.state())
 
@@ -335,7 +348,7 @@ def test_state_of_another_number_is_refused(spec):
 def test_the_seed_decides_the_fights(spec):
     def fights(seed):
         world = simulated(spec, 3, randomize=0.5)
-        world.reset(seed)
+        reset(world, seed)
         return [world.observations.tobytes(), *played(world, 60, np.random.default_rng(0))]
 
     assert fights(1) == fights(1)
@@ -344,7 +357,7 @@ def test_the_seed_decides_the_fights(spec):
 
 def test_fights_side_by_side_differ_from_each_other(spec):
     world = simulated(spec, 4, starts={})
-    world.reset(0)
+    reset(world, 0)
     for _ in range(60):
         world.step(np.full(4, NOTHING))
     assert len(np.unique(world.observations, axis=0)) == 4
@@ -364,10 +377,10 @@ def populated(n=12, variants=MIXED, renew_after=2.0, **settings):
 def test_two_variants_in_one_engine_are_the_two_alone(spec):
     hard = load_fight("iudex", "hard")
     both = populated(5, ("standard", "hard"), starts={})
-    both.reset(9)
+    reset(both, 9)
     alone = [simulated(spec, 5, starts={}), simulated(hard, 5, starts={})]
     for world in alone:
-        world.reset(9)
+        reset(world, 9)
     generator, ends = np.random.default_rng(0), 0
     for _ in range(100):
         actions = open_actions(both, generator)
@@ -384,7 +397,7 @@ def test_two_variants_in_one_engine_are_the_two_alone(spec):
 def test_a_restored_population_goes_on_to_the_last_bit():
     """Stopped while a fight still plays a file that was replaced; more are replaced afterwards."""
     world, generator = populated(**FULL), np.random.default_rng(2)
-    world.reset(4)
+    reset(world, 4)
     played(world, 500, generator)
     hidden, extra = world.engine.hidden, 0
     while (hidden["table"] == hidden["next_table"]).all() and extra < 500:
@@ -408,7 +421,7 @@ def test_a_restored_population_goes_on_to_the_last_bit():
 def test_a_state_with_another_file_would_differ():
     """The test above is only worth something if the drawn files matter."""
     world = populated()
-    world.reset(4)
+    reset(world, 4)
     played(world, 100, np.random.default_rng(2))
     state = world.state()
     expected = played(world, 100, np.random.default_rng(3))
@@ -419,18 +432,18 @@ def test_a_state_with_another_file_would_differ():
 def test_a_reset_draws_the_files_of_its_seed():
     """Whatever was played before, and in the middle of fights."""
     fresh, used = populated(), populated()
-    used.reset(1)
+    reset(used, 1)
     played(used, 200, np.random.default_rng(0))
     others = used.population.seeds.tolist()
-    fresh.reset(2)
-    used.reset(2)
+    reset(fresh, 2)
+    reset(used, 2)
     assert used.population.seeds.tolist() == fresh.population.seeds.tolist() != others
     assert played(used, 100, np.random.default_rng(1)) == played(fresh, 100, np.random.default_rng(1))
 
 
 def test_a_state_of_other_variants_is_refused():
     world = populated()
-    world.reset(0)
+    reset(world, 0)
     for variants in (("standard", "hard"), ("drawn:12",)):
         with pytest.raises(MisuseError, match="the saved fights are of other variants"):
             populated(variants=variants).restore(world.state())
@@ -440,4 +453,4 @@ def test_a_population_of_other_fights_is_refused(spec):
     population = Population("iudex", MIXED, 8)
     for engine in (SimEngine(spec, 8), ScriptedEngine(8, [])):
         with pytest.raises(MisuseError, match="the population is not of these fights"):
-            EncodedFights(engine, simulated(spec, 8).parts, population=population)
+            FightBatch(engine, simulated(spec, 8).parts, population=population)
