@@ -25,6 +25,16 @@ class Corner:
 
 
 @dataclass(frozen=True)
+class Edge:
+    """What lies between two corners: a point is `offset_m - out_x * x_m - out_y * y_m` inside of it."""
+
+    out_x: float  # unit vector that points out of the arena
+    out_y: float
+    offset_m: float
+    cliff: bool
+
+
+@dataclass(frozen=True)
 class Arena:
     """One arena. Starts are x, y and heading; their heights are those of the running game.
 
@@ -47,6 +57,17 @@ class Arena:
     fall_m_per_s2: float
     deadly_drop_m: float
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """The edges in the order of the corners they begin at."""
+        edges = []
+        for a, b in zip(self.corners, self._shifted(), strict=True):
+            length_m = math.hypot(b.x_m - a.x_m, b.y_m - a.y_m)
+            # The corners go round anticlockwise, so outside is to the right.
+            out_x, out_y = (b.y_m - a.y_m) / length_m, (a.x_m - b.x_m) / length_m
+            edges.append(Edge(out_x, out_y, out_x * a.x_m + out_y * a.y_m, a.to_next == "cliff"))
+        return tuple(edges)
 
     def contains(self, x_m: float, y_m: float) -> bool:
         """Is the point inside the ring of corners?"""

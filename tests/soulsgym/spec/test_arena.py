@@ -118,3 +118,14 @@ def test_unknown_arena(data):
     error = data.refusal()
     assert error.file.endswith("arenas.toml")
     assert (error.key, error.reason) == ("cemetery_of_ashes", "is no arena, did you mean 'cemetery_of_ash'?")
+
+
+def test_edges_point_out_of_the_arena(data):
+    arena = data.load().arena
+    assert len(arena.edges) == len(arena.corners)
+    for edge, corner in zip(arena.edges, arena.corners, strict=True):
+        assert math.hypot(edge.out_x, edge.out_y) == pytest.approx(1.0)
+        assert edge.out_x * corner.x_m + edge.out_y * corner.y_m == pytest.approx(edge.offset_m)
+        assert edge.cliff == (corner.to_next == "cliff")
+        x_m, y_m = arena.centre_m
+        assert edge.offset_m - edge.out_x * x_m - edge.out_y * y_m > 0.0

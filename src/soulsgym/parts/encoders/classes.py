@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from soulsgym.compiling import inner
 from soulsgym.parts.encoders.encoder import Int64s
 from soulsgym.spec import FightSpec
 
 UNKNOWN = -1
 
 MOVEMENT = "Movement"
-BOSS_GROUPS = {MOVEMENT: r"Walk.*|Turn.*"}
+MOVEMENT_KINDS = ("walk", "strafe", "retreat", "turn")
+"""Kinds of the boss's moves that are one to a player."""
 PLAYER_GROUPS = {
     "AddDamage": r"AddDamage.*",
     "Free": r"Idle|Move|None|RunStop.*",
@@ -41,21 +44,27 @@ class AnimationClasses:
         return self.names.index(name) if name in self.names else UNKNOWN
 
 
+@inner
+def class_of(animation: int, of_id: Any) -> int:
+    """The number of an animation's class, -1 for one that is not in the table."""
+    return int(of_id[animation]) if 0 <= animation < len(of_id) else UNKNOWN
+
+
 def boss_classes(spec: FightSpec) -> AnimationClasses:
     """Every attack is a class of its own; walking and turning are one."""
-    return _grouped(spec.boss_animations, BOSS_GROUPS)
+    moving = {move.animation for move in spec.boss.moves if move.kind in MOVEMENT_KINDS}
+    return _classes([MOVEMENT if name in moving else name for name in spec.boss_animations])
 
 
 def player_classes(spec: FightSpec) -> AnimationClasses:
     """Every attack, roll and blow taken is a class of its own; standing and walking are one."""
-    return _grouped([animation.name for animation in spec.player_animations], PLAYER_GROUPS)
+    return _classes([_group_of(animation.name) for animation in spec.player_animations])
 
 
-def _grouped(animations: Sequence[str], groups: Mapping[str, str]) -> AnimationClasses:
-    labels = [_group_of(name, groups) for name in animations]
+def _classes(labels: Sequence[str]) -> AnimationClasses:
     names = tuple(dict.fromkeys(labels))
     return AnimationClasses(names, np.array([names.index(label) for label in labels], np.int64))
 
 
-def _group_of(animation: str, groups: Mapping[str, str]) -> str:
-    return next((name for name, pattern in groups.items() if re.fullmatch(pattern, animation)), animation)
+def _group_of(animation: str) -> str:
+    return next((name for name, pattern in PLAYER_GROUPS.items() if re.fullmatch(pattern, animation)), animation)

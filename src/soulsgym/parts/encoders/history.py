@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from soulsgym.compiling import njit
 from soulsgym.errors import MisuseError
-from soulsgym.parts.encoders.encoder import Encoder, Flags, Float32s, Int64s, check_buffers
-from soulsgym.parts.encoders.memory import recall_array
+from soulsgym.parts.encoders.encoder import Encoder, Flags, Float32s, Int64s, check_buffers, restore_array
 from soulsgym.state import Fights
 
 STACKED = "stacked"
@@ -41,6 +40,9 @@ class History:
             raise MisuseError(f"history {length} is not possible; give 1 or more encodings")
         self.size = encoder.size * length
         self.names = tuple(name if age == 0 else f"{name}_{age}_ago" for age in range(length) for name in encoder.names)
+        # Zeros come before the beginning, whatever the encoder's bounds.
+        self.low = np.tile(np.minimum(encoder.low, np.float32(0.0)), length)
+        self.high = np.tile(np.maximum(encoder.high, np.float32(0.0)), length)
         self._encoder = encoder
         self._newest = np.zeros((n, encoder.size), np.float32)
         self._stacked = np.zeros((n, self.size), np.float32)
@@ -63,5 +65,5 @@ class History:
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go back to what `state` returned."""
-        recall_array(self._stacked, state, STACKED)
+        restore_array(self._stacked, state, STACKED)
         self._encoder.restore({key.removeprefix(INNER): state[key] for key in state if key.startswith(INNER)})

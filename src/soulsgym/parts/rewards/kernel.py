@@ -11,8 +11,8 @@ import types
 from functools import cache
 from typing import Any
 
-from soulsgym.parts.rewards.term import CompiledTerm, arguments_of, is_compiled
 from soulsgym.compiling import njit
+from soulsgym.parts.rewards.term import CompiledTerm, arguments_of, is_compiled
 
 BEGIN = """
 def {name}(fights, mask, memories, facts):

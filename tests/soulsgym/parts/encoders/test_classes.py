@@ -43,8 +43,16 @@ def test_the_player_has_31_classes(spec):
 
 
 def test_another_boss_has_classes_of_its_own(spec):
-    other = replace(spec, boss_animations=("TurnLeft", "Bite", "WalkOn", "Roar"))
+    """What its moves of walking and turning show is one, whatever it is called."""
+    moves = {move.kind: move for move in spec.boss.moves}
+    own = (
+        replace(moves["turn"], animation="Pivot"),
+        replace(moves["attack"], animation="Bite"),
+        replace(moves["walk"], animation="Crawl"),
+    )
+    boss = replace(spec.boss, moves=own)
+    other = replace(spec, boss=boss, boss_animations=("Pivot", "Bite", "Crawl", "WalkFrontBattle"))
     classes = boss_classes(other)
-    assert classes.names == (MOVEMENT, "Bite", "Roar")
+    assert classes.names == (MOVEMENT, "Bite", "WalkFrontBattle")
     assert classes.of_id.tolist() == [0, 1, 0, 2]
-    assert boss_classes(replace(spec, boss_animations=("Bite",))).number(MOVEMENT) == -1
+    assert boss_classes(replace(other, boss_animations=("Bite",))).number(MOVEMENT) == -1

@@ -12,6 +12,7 @@ class Counter:
 
     size = 2
     names = ("count", "pressed")
+    low, high = np.array([1, -1], np.float32), np.array([100, 19], np.float32)
 
     def __init__(self, n):
         self.counts = np.zeros(n, np.float32)
@@ -44,6 +45,13 @@ def test_the_newest_comes_first():
     assert pushed(history, 12) == [[2, 12, 1, 11, 0, 0]]
     assert pushed(history, 13) == [[3, 13, 2, 12, 1, 11]]
     assert pushed(history, 14) == [[4, 14, 3, 13, 2, 12]]
+
+
+def test_bounds_are_those_of_the_encoder_and_hold_the_zeros_before_the_beginning():
+    history = History(Counter(1), 1, 2)
+    assert history.low.tolist() == [0, -1, 0, -1]
+    assert history.high.tolist() == [100, 19, 100, 19]
+    assert history.low.dtype == history.high.dtype == np.float32
 
 
 def test_a_fight_that_begins_anew_has_no_past():

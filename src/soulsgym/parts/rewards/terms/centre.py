@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from soulsgym.parts.rewards.term import term
 from soulsgym.compiling import inner
+from soulsgym.parts.rewards.term import term
 from soulsgym.spec import FightSpec
 from soulsgym.state import Outcome
 

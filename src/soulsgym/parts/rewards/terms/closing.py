@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from soulsgym.compiling import inner
 from soulsgym.parts.rewards.term import term
 from soulsgym.parts.rewards.terms.far import NEAR_M, distance_m
-from soulsgym.compiling import inner
 
 
 @inner

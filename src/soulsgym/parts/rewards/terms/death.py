@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from soulsgym.compiling import inner
 from soulsgym.parts.rewards.term import term
 from soulsgym.parts.rewards.terms.end import end
-from soulsgym.compiling import inner
 
 
 @term("death", "-1 when the player has died or fallen")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from soulsgym.parts.rewards.term import term
 from soulsgym.compiling import inner
+from soulsgym.parts.rewards.term import term
 
 NEAR_M = 4.0
 """Nearer to the boss than this nobody is running away."""

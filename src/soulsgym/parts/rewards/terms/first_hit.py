@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from soulsgym.parts.rewards.term import term
 from soulsgym.compiling import inner
+from soulsgym.parts.rewards.term import term
 
 
 @inner
