@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from soulsgym.errors import MisuseError, suggestion
+from soulsgym.errors import MisuseError
 from soulsgym.parts.encoders.encoder import NO_ACTION, Encoder
 from soulsgym.parts.encoders.function import FunctionEncoder
 from soulsgym.parts.encoders.history import History

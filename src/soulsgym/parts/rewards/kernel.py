@@ -7,9 +7,11 @@ disk under a name made from everything that the terms are compiled from.
 from __future__ import annotations
 
 import hashlib
-import types
+import math
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 from soulsgym.compiling import njit
 from soulsgym.parts.rewards.term import CompiledTerm, arguments_of, is_compiled
@@ -29,6 +31,8 @@ def {name}(fights, memories, facts, weights, terms, rewards):
         rewards[i] = total
 """
 CONSTANTS = (bool, int, float, str, type(None))
+UNCHANGING = (math, np)
+"""Modules whose functions and numbers stay what they are."""
 
 
 @cache
@@ -36,7 +40,7 @@ def begin_loop(terms: tuple[CompiledTerm, ...]) -> Any:
     """The compiled loop that notes how fights begin: of fights, mask, memories and facts."""
     functions = {f"begin_{term.name}": term.begin for term in terms if term.begin is not None}
     lines = [f"begin_{term.name}({_arguments(term, term.begin)})" for term in terms if term.begin is not None]
-    return _compiled(BEGIN, "begin", functions, lines or ["pass"])
+    return _compile(BEGIN, "begin", functions, lines or ["pass"])
 
 
 @cache
@@ -47,7 +51,7 @@ def step_loop(terms: tuple[CompiledTerm, ...]) -> Any:
         lines.append(f"value = weights[{column}] * value_{term.name}({_arguments(term, term.value)})")
         lines.append(f"terms[i, {column}] = value")
         lines.append("total += value")
-    return _compiled(STEP, "step", functions, lines)
+    return _compile(STEP, "step", functions, lines)
 
 
 def _arguments(term: CompiledTerm, function: Any) -> str:
@@ -55,7 +59,7 @@ def _arguments(term: CompiledTerm, function: Any) -> str:
     return ", ".join(given[name] for name in arguments_of(function))
 
 
-def _compiled(template: str, name: str, functions: dict[str, Any], lines: list[str]) -> Any:
+def _compile(template: str, name: str, functions: dict[str, Any], lines: list[str]) -> Any:
     indent = template.partition("{lines}")[0].rpartition("\n")[2]
     body = f"\n{indent}".join(lines)
     prints = [_fingerprint(function) for function in functions.values()]
@@ -72,21 +76,27 @@ def _fingerprint(function: Any) -> str | None:
     """Everything that a function is compiled from, or None where that cannot be told."""
     pieces: dict[Any, str] = {}
     try:
-        _collect(function.py_func, pieces)
-    except TypeError:
+        _collect(function, pieces)
+    except (TypeError, ValueError):
         return None
     return "\0".join(pieces.values())
 
 
-def _collect(function: Any, pieces: dict[Any, str]) -> None:
+def _collect(compiled: Any, pieces: dict[Any, str]) -> None:
+    function, options = compiled.py_func, sorted(compiled.targetoptions.items())
     code = function.__code__
-    pieces[code] = f"{code.co_code.hex()} {code.co_names} {code.co_varnames}"
     used = [function.__globals__[name] for name in code.co_names if name in function.__globals__]
-    for value in (*code.co_consts, *used, *(cell.cell_contents for cell in function.__closure__ or ())):
-        if isinstance(value, CONSTANTS):
-            pieces[code] += f" {value!r}"
-        elif is_compiled(value):
+    captured = [cell.cell_contents for cell in function.__closure__ or ()]
+    pieces[code] = f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {options}"
+    for value in (*code.co_consts, *used, *captured):
+        if is_compiled(value):
             if value.py_func.__code__ not in pieces:
-                _collect(value.py_func, pieces)
-        elif not isinstance(value, (types.ModuleType, types.BuiltinFunctionType, type)):
+                _collect(value, pieces)
+        elif _is_constant(value):
+            pieces[code] += f" {value!r}"
+        elif not any(value is module for module in UNCHANGING):
             raise TypeError(f"{value!r} may differ from one start to the next")
+
+
+def _is_constant(value: Any) -> bool:
+    return isinstance(value, CONSTANTS) or (isinstance(value, tuple) and all(map(_is_constant, value)))

@@ -48,7 +48,8 @@ def make_reward(
     part, settings = resolve("reward", given, key="preset", default={})
     if isinstance(part, Mapping):
         refuse_unknown("reward", settings, ("weights",))
-        terms = _terms({**part, **_checked(settings.get("weights", {})), **_checked(weights)}, given)
+        own = {**settings.get("weights", {}), **weights}
+        terms = _terms({**part, **_check_weights(own)}, given)
     elif is_compiled(part) or takes_fights(part):
         name = getattr(part, "__name__", "")
         terms = [(make_term(name if name.isidentifier() else "reward", part), 1.0)]
@@ -59,7 +60,8 @@ def make_reward(
     return WeightedReward(n, spec, terms, checked=any(term.name not in ORDER for term, _ in terms))
 
 
-def _checked(weights: Mapping[str, Any]) -> Weights:
+def _check_weights(weights: Mapping[str, Any]) -> Weights:
+    """The same weights, if they are finite numbers of known terms."""
     for name, weight in weights.items():
         find(KIND, name)
         is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)

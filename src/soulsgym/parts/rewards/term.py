@@ -15,10 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from soulsgym.errors import MisuseError, suggestion
-from soulsgym.parts.registry import origin_of, register
+from soulsgym.parts.registry import origin_of, register, takes_fights
 from soulsgym.parts.rewards.reward import Flags, State
 from soulsgym.spec import FightSpec
 from soulsgym.state import FIGHT, Fights
@@ -87,9 +88,9 @@ def term(
     """Decorator that makes a term known by `name`.
 
     It takes a function compiled by Numba's njit, of one `fight` and if it wants of its `memory` and `facts`; or a plain
-    function of all `fights`; or a class that follows `Term`. `memory` are the fields that a compiled term keeps of each
-    fight and `begin`, compiled too, sets; `facts` gives numbers that are the same for all fights of a spec; `needs`
-    names the fields of FIGHT that an engine must tell for the term to mean anything.
+    function of all `fights`; or what makes a `Term` of `n` and `spec`, such as a class. `memory` are the fields that a
+    compiled term keeps of each fight and `begin`, compiled too, sets; `facts` gives numbers that are the same for all
+    fights of a spec; `needs` names the fields of FIGHT that an engine must tell for the term to mean anything.
     """
 
     def add(given: Given) -> Given:
@@ -121,11 +122,12 @@ def make_term(
     about = name, meaning or inspect.getdoc(given) or "", tuple(needs)
     if is_compiled(given):
         made = CompiledTerm(*about, given, begin, tuple(memory), facts)
+        _check_memory(made)
         _check_arguments(made)
         return made
     if begin is not None or memory or facts is not None:
         raise MisuseError(f"reward term {name!r} has memory or facts but is not compiled; put @njit below @term")
-    return PythonTerm(*about, given if isinstance(given, type) else lambda n, spec: _Columns(given))
+    return PythonTerm(*about, (lambda n, spec: _Columns(given)) if takes_fights(given) else given)
 
 
 def is_compiled(given: Any) -> bool:
@@ -136,6 +138,15 @@ def is_compiled(given: Any) -> bool:
 def arguments_of(function: Any) -> tuple[str, ...]:
     """The names of a compiled function's parameters."""
     return tuple(inspect.signature(function.py_func).parameters)
+
+
+def _check_memory(term: CompiledTerm) -> None:
+    try:
+        np.dtype(list(term.memory))
+    except (TypeError, ValueError) as error:
+        raise MisuseError(
+            f"memory of reward term {term.name!r} is {term.memory!r}; give names and types, such as [('sp', 'f8')]"
+        ) from error
 
 
 def _check_arguments(term: CompiledTerm) -> None:

@@ -1,5 +1,7 @@
 """Loops compiled for sets of terms, and kept on disk under names that tell them apart."""
 
+import math
+import os
 import subprocess
 import sys
 import textwrap
@@ -11,7 +13,7 @@ from numba import njit
 from soulsgym.parts.registry import find
 from soulsgym.parts.rewards import make_reward, term
 from soulsgym.parts.rewards.kernel import begin_loop, step_loop
-from soulsgym.state import FIGHT
+from soulsgym.state import FIGHT, Outcome
 
 ALONE = np.ones(1, np.bool_)
 
@@ -54,16 +56,49 @@ def test_what_a_term_captured_counts(spec):
     assert rewards == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("captured", [np.ones(3), (1.0, 2.0)])
-def test_what_cannot_be_told_apart_is_not_kept(spec, captured, tmp_path, monkeypatch):
-    @term("mine")
-    @njit
-    def mine(fight):
-        return captured[0]
+def kept(function):
+    term("mine")(function)
+    return type(step_loop(kinds("mine"))._cache).__name__ != "NullCache"
 
-    assert "NullCache" in type(step_loop(kinds("mine"))._cache).__name__
-    reward = make_reward({"weights": {"mine": 1.0}}, 1, spec)
-    assert reward.of(np.zeros(1, FIGHT))[0].tolist() == [1.0]
+
+def captures(value):
+    """A compiled function that captured something."""
+
+    def mine(fight):
+        return value[0]
+
+    return njit(mine)
+
+
+def plain(fight):
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("function", "is_kept"),
+    [
+        (captures((1.0, 2.0)), True),
+        (captures(np.ones(3)), False),  # a longer array's text would leave its middle out
+        (njit(lambda fight: math.sqrt(4.0) if fight.step in (1, 2) else np.pi), True),
+        (njit(lambda fight: float(os.EX_OK)), False),  # a number of another module may change without being seen
+        (njit(lambda fight: Outcome.WON), False),
+    ],
+)
+def test_only_what_can_be_told_apart_is_kept_on_disk(function, is_kept):
+    assert kept(function) == is_kept
+
+
+def test_what_is_not_kept_works_all_the_same(spec):
+    term("mine")(captures(np.array([3.0])))
+    assert make_reward({"weights": {"mine": 2.0}}, 1, spec).of(np.zeros(1, FIGHT))[0].tolist() == [6.0]
+
+
+def test_other_options_of_the_compiler_are_another_loop():
+    names = []
+    for options in ({}, {"fastmath": True}):
+        term("mine")(njit(**options)(plain))
+        names.append(step_loop(kinds("mine")).__name__)
+    assert names[0] != names[1]
 
 
 PROGRAM = """
@@ -71,7 +106,7 @@ PROGRAM = """
     from soulsgym.parts.rewards import make_reward
     from soulsgym.parts.rewards.kernel import step_loop
     from soulsgym.spec import load_fight
-    from soulsgym.state import FIGHT
+    from soulsgym.state import FIGHT, Outcome
     import mine
 
     fights = np.zeros(2, FIGHT)

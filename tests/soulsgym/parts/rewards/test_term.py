@@ -119,6 +119,14 @@ def test_a_class_is_a_term_that_remembers(spec, fights):
     assert reward.of(fights)[1][:, -2:].tolist() == [[1.0, 2.0], [2.0, 4.0]]
 
 
+def test_a_function_that_makes_a_term_will_do(spec, fights):
+    term("calls")(lambda n, spec: Calls(n, spec))
+    reward = make_reward({"weights": {"calls": 1.0}}, 2, spec)
+    reward.begin(fights, BOTH)
+    reward.of(fights)
+    assert reward.of(fights)[0].tolist() == [2.0, 2.0]
+
+
 def test_python_terms_alone_are_a_reward(spec, fights):
     term("calls")(Calls)
     reward = make_reward({"weights": {"calls": 2.0}}, 2, spec)
@@ -168,6 +176,8 @@ def _with_memory(fight, memory):
         (_with_memory, {}, "has a parameter 'memory'; take fight, and of memory and facts what the term declares"),
         (_of_fight, {"begin": _with_memory}, "has a parameter 'memory'"),
         (_of_fight, {"begin": lambda fight: None}, "begin of reward term 'mine' is not compiled; put @njit above it"),
+        (_with_memory, {"memory": [("a", "wide")]}, "memory of reward term 'mine' is (('a', 'wide'),); give names and"),
+        (_with_memory, {"memory": [("a", "i8")] * 2}, "give names and types"),
         (lambda fights: 0.0, {"memory": [("a", "i8")]}, "has memory or facts but is not compiled"),
         (Calls, {"facts": lambda spec: {"a": 1.0}}, "has memory or facts but is not compiled"),
         (_of_fight, {"needs": ["dodgd"]}, "needs 'dodgd', which is no field of a fight, did you mean 'dodged'?"),
