@@ -18,6 +18,14 @@ KINDS = ("encoder", "reward", "reward term", "action set", "ending", "starts")
 MODULES = "SOULSGYM_PARTS"
 """Environment variable: modules, separated by commas, that are imported for the parts they register."""
 
+MEMBERS = {
+    "encoder": ("size", "names", "begin", "encode"),
+    "reward": ("names", "begin", "of"),
+    "ending": ("of", "won"),
+    "starts": ("is_standard", "draw", "report"),
+}
+"""What an object has to have to be used as a part of its kind."""
+
 Part = TypeVar("Part")
 
 _parts: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
@@ -85,27 +93,31 @@ def resolve(kind: str, given: Any, *, key: str, default: Any) -> tuple[Any, dict
     return find(kind, given) if isinstance(given, str) else given, settings
 
 
-def make_part(kind: str, part: Any, method: str, *values: Any, **settings: Any) -> Any:
-    """The part itself if it has `method`, else what its class or function makes of the values and settings."""
-    if hasattr(part, method) and not isinstance(part, type):
-        refuse_unknown(kind, settings, ())
-        return part
-    if not callable(part):
-        raise MisuseError(f"{kind} {part!r} cannot be used; give a name, a table, an object, or what makes one")
-    taken = inspect.signature(part).parameters.values()
-    if not any(one.kind is one.VAR_KEYWORD for one in taken):
-        refuse_unknown(kind, settings, tuple(one.name for one in taken)[len(values) :])
-    made = part(*values, **settings)
-    if not hasattr(made, method):
-        raise MisuseError(f"{kind} {origin_of(part)} made {made!r}, which has no method {method!r}")
-    return made
+def make_part(kind: str, part: Any, *values: Any, keys: tuple[str, ...] = (), **settings: Any) -> Any:
+    """The part itself, or what its class or function makes of the values and settings.
+
+    `keys` are further keys of the table that the settings come from, for suggestions.
+    """
+    if isinstance(part, type) or not any(hasattr(part, name) for name in MEMBERS[kind]):
+        if not callable(part):
+            raise MisuseError(f"{kind} {part!r} cannot be used; give a name, a table, an object, or what makes one")
+        taken = inspect.signature(part).parameters.values()
+        if not any(one.kind is one.VAR_KEYWORD for one in taken):
+            refuse_unknown(kind, settings, tuple(one.name for one in taken)[len(values) :], keys)
+        part = part(*values, **settings)
+    else:
+        refuse_unknown(kind, settings, (), keys)
+    missing = [name for name in MEMBERS[kind] if not hasattr(part, name)]
+    if missing:
+        raise MisuseError(f"{kind} {type(part).__name__} has no {', '.join(missing)}; write what is missing")
+    return part
 
 
-def refuse_unknown(kind: str, settings: Collection[str], known: tuple[str, ...]) -> None:
-    """Refuse settings that a part does not take."""
+def refuse_unknown(kind: str, settings: Collection[str], known: tuple[str, ...], keys: tuple[str, ...] = ()) -> None:
+    """Refuse settings that a part does not take; `keys` are suggested too."""
     for name in settings:
         if name not in known:
-            raise MisuseError(f"setting {name!r} of the {kind} is not known{suggestion(name, known)}")
+            raise MisuseError(f"setting {name!r} of the {kind} is not known{suggestion(name, (*known, *keys))}")
 
 
 def takes_fights(function: Any) -> bool:

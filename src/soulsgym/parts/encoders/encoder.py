@@ -74,6 +74,15 @@ class NamedRows:
         return self._rows
 
 
+def bounds_of(encoder: Encoder) -> tuple[Float32s, Float32s]:
+    """The `low` and the `high` of an encoder; infinite where it declares none."""
+    low, high = getattr(encoder, "low", None), getattr(encoder, "high", None)
+    return (
+        np.full(encoder.size, -np.inf, np.float32) if low is None else np.asarray(low, np.float32),
+        np.full(encoder.size, np.inf, np.float32) if high is None else np.asarray(high, np.float32),
+    )
+
+
 def lows_and_highs(bounds: Iterable[Bounds]) -> tuple[Float32s, Float32s]:
     """The `low` and the `high` of an encoder with these bounds."""
     lows, highs = zip(*bounds, strict=True)

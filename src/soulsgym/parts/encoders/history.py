@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from soulsgym.compiling import njit
 from soulsgym.errors import MisuseError
-from soulsgym.parts.encoders.encoder import Encoder, Flags, Float32s, Int64s, check_buffers, restore_array
+from soulsgym.parts.encoders.encoder import Encoder, Flags, Float32s, Int64s, bounds_of, check_buffers, restore_array
 from soulsgym.state import Fights
 
 STACKED = "stacked"
@@ -41,8 +41,8 @@ class History:
         self.size = encoder.size * length
         self.names = tuple(name if age == 0 else f"{name}_{age}_ago" for age in range(length) for name in encoder.names)
         # Zeros come before the beginning, whatever the encoder's bounds.
-        self.low = np.tile(np.minimum(encoder.low, np.float32(0.0)), length)
-        self.high = np.tile(np.maximum(encoder.high, np.float32(0.0)), length)
+        low, high = bounds_of(encoder)
+        self.low, self.high = np.tile(np.minimum(low, 0), length), np.tile(np.maximum(high, 0), length)
         self._encoder = encoder
         self._newest = np.zeros((n, encoder.size), np.float32)
         self._stacked = np.zeros((n, self.size), np.float32)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.errors import MisuseError
-from soulsgym.parts.registry import make_part, refuse_unknown, register, resolve
+from soulsgym.parts.registry import make_part, register, resolve
 from soulsgym.state import Fights, Outcome
 
 Flags = npt.NDArray[np.bool_]
@@ -103,8 +103,7 @@ def make_ending(given: Any = "standard", *, no_hit: bool = False) -> Ending:
         rules.append(StepLimit(limit))
     if no_hit:
         rules.append(NoHit())
-    if part is FightOver:
-        refuse_unknown("ending", settings, ("name", "step_limit", "no_hit"))
-    else:
-        rules.append(make_part("ending", part, "of", **settings))
+    own = make_part("ending", part, keys=("name", "step_limit", "no_hit"), **settings)
+    if not isinstance(own, FightOver):
+        rules.append(own)
     return AnyOf(*rules)

@@ -54,7 +54,7 @@ def make_reward(
         name = getattr(part, "__name__", "")
         terms = [(make_term(name if name.isidentifier() else "reward", part), 1.0)]
     else:
-        reward: Reward = make_part("reward", part, "of", n, spec, **settings)
+        reward: Reward = make_part("reward", part, n, spec, keys=("preset",), **settings)
         return reward
     _refuse_missing([term for term, _ in terms], missing)
     return WeightedReward(n, spec, terms, checked=any(term.name not in ORDER for term, _ in terms))

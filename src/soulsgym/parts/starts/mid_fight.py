@@ -102,7 +102,7 @@ def make_starts(given: Any, n: int, spec: FightSpec, *, full: bool = True, phase
     if callable(part):
         taken = inspect.signature(part).parameters
         settings = {name: value for name, value in (("full", full), ("phase", phase)) if name in taken} | settings
-    starts: Starts = make_part("starts", part, "draw", n, spec, **settings)
+    starts: Starts = make_part("starts", part, n, spec, keys=("name",), **settings)
     return starts
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from soulsgym.errors import MisuseError
-from soulsgym.parts.encoders import FunctionEncoder, PlayerEncoder, make_encoder
+from soulsgym.parts.encoders import FunctionEncoder, History, PlayerEncoder, bounds_of, make_encoder
 from soulsgym.parts.registry import register
 from soulsgym.state import FIGHT, OBSERVATION_KEYS
 
@@ -272,7 +272,7 @@ def without(**fields):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"name": "player", "hist": 2}, "setting 'hist' of the encoder is not known"),
+        ({"name": "player", "hist": 2}, "setting 'hist' of the encoder is not known, did you mean 'history'?"),
         ({"name": shares, "scale": 2}, "setting 'scale' of the encoder is not known"),
         (None, "encoder None cannot be used; give a name"),
         (7, "encoder 7 cannot be used"),
@@ -280,7 +280,7 @@ def without(**fields):
         (lambda fights: np.zeros(len(fights)), "encoder <lambda> returned an array of shape (2,); return a row"),
         (lambda fights: np.zeros((1, 3)), "encoder <lambda> returned an array of shape (1, 3)"),
         (lambda fights: np.zeros((2, 0)), "encoder <lambda> returned an array of shape (2, 0)"),
-        (without(), "encoder Odd has no 'low'; see Encoder"),
+        (without(names=property()), "encoder Odd has no names; write what is missing"),
         (without(low=[0.0], high=[1.0, 2.0]), "encoder Odd has 1 numbers but 2 high"),
         (without(low=[0.0], high=[1.0], names=()), "encoder Odd has 1 numbers but 0 names"),
         (without(low=[2.0], high=[1.0]), "encoder Odd has a low bound above its high one"),
@@ -292,6 +292,12 @@ def test_what_is_no_encoder_is_refused(spec, given, message):
         make_encoder(given, 2, spec)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_bounds_that_are_not_declared_are_infinite(spec):
+    encoder = make_encoder(without(), 2, spec)
+    assert [bound.tolist() for bound in bounds_of(encoder)] == [[-np.inf], [np.inf]]
+    assert History(encoder, 2, 2).high.tolist() == [np.inf, np.inf]
 
 
 def test_a_function_writes_the_rows_of_the_mask_only():

@@ -90,12 +90,12 @@ def test_an_ending_is_given_by_name_limit_table_object_or_maker(given, expected)
     ("given", "message"),
     [
         ("nohit", "ending 'nohit' is not known, did you mean 'no_hit'?"),
-        ({"step_limt": 5}, "setting 'step_limt' of the ending is not known"),
+        ({"step_limt": 5}, "setting 'step_limt' of the ending is not known, did you mean 'step_limit'?"),
         ({"name": Slow, "step": 5}, "setting 'step' of the ending is not known, did you mean 'steps'?"),
         ({"step_limit": "5"}, "step limit '5' is not possible"),
         ({"step_limit": 2.5}, "step limit 2.5 is not possible"),
         (None, "ending None cannot be used"),
-        (lambda: 5, "ending "),
+        (lambda: 5, "ending int has no of, won; write what is missing"),
     ],
 )
 def test_what_is_no_ending_is_refused(given, message):

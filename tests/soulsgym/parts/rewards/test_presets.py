@@ -179,11 +179,11 @@ def test_a_reward_is_given_by_name_table_object_or_maker(spec, given, names, rew
     [
         ({"preset": "duel", "wieghts": {}}, "setting 'wieghts' of the reward is not known, did you mean 'weights'?"),
         ({"preset": Own, "scal": 2.0}, "setting 'scal' of the reward is not known, did you mean 'scale'?"),
-        ({"preset": Own(1, None), "scale": 2.0}, "setting 'scale' of the reward is not known; none is known"),
+        ({"preset": Own(1, None), "scale": 2.0}, "setting 'scale' of the reward is not known; known are preset"),
         ({}, "reward {} has no term left; give one of them a weight other than 0"),
         (7, "reward 7 cannot be used; give a name, a table, an object, or what makes one"),
         (None, "reward None cannot be used; give a name"),
-        (lambda n, spec: 3.0, "reward "),
+        (lambda n, spec: 3.0, "reward float has no names, begin, of; write what is missing"),
     ],
 )
 def test_what_is_no_reward_is_refused(spec, given, message):
