@@ -257,7 +257,7 @@ def check_patterns(memory: ProcessMemory, table: AddressTable) -> Finding:
 def check_in_game(title: Title) -> Finding:
     """Is a character loaded?"""
     if not title.is_ingame:
-        return Finding("in game", False, "no character is loaded", "load one; a new knight of its own is best")
+        return Finding("in game", False, "no character is loaded", "load one; a new one for this alone is best")
     return Finding("in game", True, f"a character with {title.player_hp} of {title.player_max_hp} HP is loaded")
 
 

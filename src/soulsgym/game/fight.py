@@ -116,14 +116,14 @@ class GameFight:
         if not skip or not self._is_forced():
             return
         sums = {key: g[key] for key in ("damage_dealt", "damage_taken")}
-        most = {key: g[key] for key in ("hit_by", "landed", "dodged")}
+        blows = {key: g[key] for key in ("hit_by", "landed", "dodged")}
         for _ in range(MOST_SKIPPED):
             if not self._is_forced():
                 break
             self._step(NO_DIRECTION, Button.NONE)
             sums = {key: value + g[key] for key, value in sums.items()}
-            most = {key: max(value, g[key]) for key, value in most.items()}
-        for key, value in (sums | most).items():
+            blows = {key: g[key] if g[key] >= 0 else value for key, value in blows.items()}  # the last of each
+        for key, value in (sums | blows).items():
             g[key] = value
 
     def _is_forced(self) -> bool:

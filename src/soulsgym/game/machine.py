@@ -10,6 +10,7 @@ from pathlib import Path
 from soulsgym.game.addresses import AddressTable
 from soulsgym.game.process import Found
 from soulsgym.game.saves import Backup, steam_folders
+from soulsgym.game.titles import TITLES
 from soulsgym.packages import install_command
 
 PACKAGES = {
@@ -108,9 +109,7 @@ def check_game(table: AddressTable, games: Sequence[Found], pid: int | None) -> 
 
 def check_offline(table: AddressTable) -> Finding:
     """What memory does not tell, but a ban would."""
-    advice = "choose System > Network > Play Offline, and use a character of its own"
-    if table.id == "eldenring":
-        advice += "; start the game without Easy Anti-Cheat"
+    advice = f"{TITLES[table.id].offline_advice}, and use a character of its own"
     text = "whether you play offline cannot be seen from here, and playing this way online leads to a ban"
     return Finding("offline", None, text, advice)
 

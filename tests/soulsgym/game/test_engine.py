@@ -215,6 +215,19 @@ def test_skipping_merges_the_steps_without_a_choice(peaceful):
     assert fight["action_mask"][LIGHT]
 
 
+def test_merged_steps_tell_of_the_last_blow_and_of_all_damage(peaceful):
+    script = iter([(10.0, 5, 0), (20.0, 2, 0), (0.0, -1, 1)])
+
+    def scripted(direction, button):
+        taken, hit_by, is_open = next(script)
+        peaceful.fight["damage_taken"], peaceful.fight["hit_by"] = taken, hit_by
+        peaceful.fight["action_mask"][:NOTHING] = is_open
+
+    peaceful.engine._fights[0]._step = scripted
+    fight = peaceful.step(skip=True)
+    assert (fight["damage_taken"], fight["hit_by"], fight["landed"]) == (30.0, 2, -1)
+
+
 def test_skipping_has_an_end(peaceful):
     peaceful.world.animation = "LandFaceUp"
     peaceful.world._act = lambda down, taps: None

@@ -60,6 +60,7 @@ class DarkSoulsIII(FightTitle):
         "LockOnBonusRange", "LoSLockOnTime", "noGravity",
     )  # fmt: skip
 
+    offline_advice = "choose System > Network > Play Offline"
     statuses = {"frost_resistance": 1.0, "frost_effect": 0.0}  # noqa: RUF012 (declared as a ClassVar)
     attack_animations = ("Attack", "Throw")
     death_animations = ("Death",)

@@ -23,6 +23,7 @@ class EldenRing(Title):
     data = "eldenring"
     bonfire_field = "LastGrace"
     kept = ("AllowPlayerDeath", "PlayerGravity")
+    offline_advice = "choose System > Network > Play Offline, start the game without Easy Anti-Cheat"
     lacks = ("the fields of a boss", "switches for hits, attacks and moves", "how long an animation has played")
 
     player_mp = of.whole("PlayerMP", "Focus points of the player.", low=0)

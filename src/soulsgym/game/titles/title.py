@@ -55,6 +55,8 @@ class Title(ABC):
     kept: ClassVar[tuple[str, ...]] = ()
     """Fields that are put back when we let go of the game."""
     bonfire_field: ClassVar[str]
+    offline_advice: ClassVar[str]
+    """How to keep other players out of it."""
     lacks: ClassVar[tuple[str, ...]] = ()
     """What is not known of it and a fight would need."""
 
