@@ -214,10 +214,7 @@ def fog_gate(setup: Setup, start: Start, waits: Waits) -> None:
     for _ in range(1 if setup.at_fog_wall else FOG_TRIES):  # he may have been inside before, then nothing leads in
         tap(setup, "interact", waits)
         begun = waits.comes_true(lambda: setup.body().animation != setup.names.idle, limit_s=KEY_EFFECT_S)
-        if begun and waits.comes_true(passed, limit_s=10.0, unreadable=True):
-            setup.at_fog_wall = False
-            return
-        if waits.comes_true(passed, limit_s=0.1, unreadable=True):
+        if waits.comes_true(passed, limit_s=10.0 if begun else 0.1, unreadable=True):
             setup.at_fog_wall = False
             return
     away_m = distance(setup.body().pose, plan.behind_fog_m)

@@ -304,6 +304,7 @@ class Title(ABC):
 
         with suppress(ReadFailed):  # it loads already
             player = self._player_object()
+            self._allow_death()  # one who has no HP may be kept alive
             waits.until(is_gone, "the player does not die", limit_s=DEATH_LIMIT_S, every_s=0.02)
         waits.until(stands, "the player does not come back after his death", every_s=0.05, unreadable=True)
 

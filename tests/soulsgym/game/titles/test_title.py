@@ -145,6 +145,14 @@ def test_reload_is_not_fooled_by_a_player_who_stands_idle_before_he_dies(game, s
     assert late.stage == "stands"
 
 
+def test_reload_lets_a_player_without_health_die_whom_the_flags_keep_alive(game, souls, passing):
+    souls.set(PlayerHP=0, PlayerNoDeath=1, AllNoDeath=1)
+    respawning = Respawning(souls, passing)
+    game.reload()
+    assert respawning.stage == "stands"
+    assert respawning.flags_at_death == (0, 0)
+
+
 def test_reload_resumes_a_paused_game(game, souls, passing, clock):
     clock.speed = 0.0
     Respawning(souls, passing)
