@@ -18,7 +18,7 @@ from soulsgym.errors import GameGone, GameNotFound, ReadFailed, SpeedControlErro
 from soulsgym.game.clock import load_speed_control
 from soulsgym.game.keyboard import load_bindings, open_keys
 from soulsgym.game.memory import ProcessMemory
-from soulsgym.game.process import Found, find_processes, open_process
+from soulsgym.game.process import ProcessInfo, find_processes, open_process
 from soulsgym.game.window import open_window
 from soulsgym.game.windows.inject import inject
 from soulsgym.game.windows.keys import virtual_key
@@ -295,7 +295,7 @@ def test_a_window_comes_back_to_the_front(window, intruder):
 
 
 def test_a_picture_has_the_colours_of_the_client_area_and_nothing_else(intruder):
-    window = open_window(Found(os.getpid(), ""), Intruder.TITLE)
+    window = open_window(ProcessInfo(os.getpid(), ""), Intruder.TITLE)
     intruder.come_forward()
     deadline = time.monotonic() + standin_kit.WAIT_LIMIT_S
     while True:

@@ -93,11 +93,11 @@ def join(
 def _check_game(workers: int, pid: int | None) -> None:
     """One worker plays one game, and the game is there."""
     from soulsai.errors import ConfigError
-    from soulsgym.game.attach import running
+    from soulsgym.game.attach import find_game
 
     if workers > 1:
         raise ConfigError(f"--workers {workers}: a game plays one fight at a time; run souls join once for every game")
-    running(pid=pid)
+    find_game(pid=pid)
 
 
 def _say(text: str) -> None:

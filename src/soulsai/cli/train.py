@@ -62,9 +62,9 @@ def train(
     game = game_options(in_game, game_speed, stepping, pid, launch)
     given = settings or []
     if game:
-        from soulsgym.game.attach import running
+        from soulsgym.game.attach import find_game
 
-        running(pid=pid)  # before a folder is made for nothing
+        find_game(pid=pid)  # before a folder is made for nothing
         preset = preset or ("" if resume else "iudex-game")
         given = given if resume else [*IN_GAME, *given]
     folder, config = open_run(preset, given, run, resume=resume)

@@ -20,7 +20,7 @@ from soulsgym.game.addresses import load_addresses
 from soulsgym.game.clock import Clock, load_speed_control
 from soulsgym.game.keyboard import Keyboard, load_bindings, open_keys
 from soulsgym.game.memory import ProcessMemory
-from soulsgym.game.process import Found, Process, find_processes, open_process
+from soulsgym.game.process import Process, ProcessInfo, find_processes, open_process
 from soulsgym.game.titles import TITLES, Remembered, Title
 from soulsgym.game.window import Window, open_window
 
@@ -39,7 +39,7 @@ class Game:
     """One running game: its process, memory, window, keys and clock, and what is known about its title."""
 
     name: str
-    found: Found
+    found: ProcessInfo
     process: Process
     memory: ProcessMemory
     title: Title
@@ -72,7 +72,7 @@ class Game:
             self.title.put_back(self._saved)
 
 
-def running(name: str = "darksouls3", pid: int | None = None) -> Found:
+def find_game(name: str = "darksouls3", pid: int | None = None) -> ProcessInfo:
     """The one running game of a title, or the one with this pid."""
     table = load_addresses(name)
     games = find_processes(table.executable)
@@ -92,7 +92,7 @@ def attach(name: str = "darksouls3", pid: int | None = None) -> Game:
     """Get hold of a running game. It is left as it was found when the interpreter ends, whatever happens."""
     if name not in TITLES:
         raise MisuseError(f"title {name!r} is not known; give one of {', '.join(TITLES)}")
-    found = running(name, pid)
+    found = find_game(name, pid)
     table = load_addresses(name)
     opened: list[Any] = []
     try:

@@ -26,7 +26,7 @@ DRAWN_LIMIT_S = 5.0
 """A game that does not get there hangs; beside busy programs three turns have taken a quarter of a second."""
 
 
-def checked_size(size: tuple[int, int]) -> tuple[int, int]:
+def check_size(size: tuple[int, int]) -> tuple[int, int]:
     """Height and width of a picture; a MisuseError if it has no pixels."""
     height, width = size
     if height < 1 or width < 1:
@@ -34,7 +34,7 @@ def checked_size(size: tuple[int, int]) -> tuple[int, int]:
     return int(height), int(width)
 
 
-def resized(image: npt.NDArray[np.uint8], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+def resize(image: npt.NDArray[np.uint8], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
     """An image of (height, width, 3) in another size: means of whole blocks, or else Pillow's bilinear filter."""
     height, width = size
     if image.shape[:2] == (height, width):
@@ -58,14 +58,14 @@ class Frames:
     """
 
     def __init__(self, game: Game, size: tuple[int, int], *, source: TimeSource = REAL_TIME) -> None:
-        self._game, self._size, self._time = game, checked_size(size), source
+        self._game, self._size, self._time = game, check_size(size), source
         self._last: npt.NDArray[np.uint8] | None = None
 
     def frame(self) -> npt.NDArray[np.uint8]:
         """The picture of the tick at which the clock stands; of a game that has ended or hangs, the last one."""
         try:
             await_queries(self._game.clock, self._time, QUESTIONS, limit_s=DRAWN_LIMIT_S)
-            picture = resized(self._game.window.grab(), self._size)
+            picture = resize(self._game.window.grab(), self._size)
         except (GameGone, GameHung, GameNotFound) as error:
             if self._last is None:
                 raise

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from soulsgym.errors import GameError, GameGone, GameHung, GameNotFound, MisuseError, ReadFailed, SpeedControlError
 from soulsgym.game.memory import ProcessMemory
-from soulsgym.game.process import Found
+from soulsgym.game.process import ProcessInfo
 
 log = logging.getLogger(__name__)
 
@@ -344,7 +344,7 @@ def find_block(memory: ProcessMemory) -> int | None:
     return None
 
 
-def load_speed_control(found: Found, memory: ProcessMemory, *, folder: Path = SPEED_BIN) -> Clock:
+def load_speed_control(found: ProcessInfo, memory: ProcessMemory, *, folder: Path = SPEED_BIN) -> Clock:
     """The clock of a game, into which the library is loaded if it is not there yet."""
     if find_block(memory) is None:
         _check_64_bit(found, memory)
@@ -353,7 +353,7 @@ def load_speed_control(found: Found, memory: ProcessMemory, *, folder: Path = SP
     return Clock(memory)
 
 
-def _check_64_bit(found: Found, memory: ProcessMemory) -> None:
+def _check_64_bit(found: ProcessInfo, memory: ProcessMemory) -> None:
     name = found.executable_path.replace("\\", "/").rpartition("/")[2].lower()
     base = memory.process.modules().get(name)
     if base is None:
@@ -366,7 +366,7 @@ def _check_64_bit(found: Found, memory: ProcessMemory) -> None:
         )
 
 
-def _inject(found: Found, memory: ProcessMemory, folder: Path) -> None:
+def _inject(found: ProcessInfo, memory: ProcessMemory, folder: Path) -> None:
     linux = sys.platform.startswith("linux")
     for file in (folder / LIBRARY, *((folder / INJECTOR,) if linux else ())):
         if not file.is_file():

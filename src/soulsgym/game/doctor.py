@@ -31,7 +31,7 @@ from soulsgym.game.machine import (
 )
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.pacing import TickPacer, probe
-from soulsgym.game.process import Found, Process, find_processes, open_process
+from soulsgym.game.process import Process, ProcessInfo, find_processes, open_process
 from soulsgym.game.saves import Backup, backups, find_saves
 from soulsgym.game.titles import TITLES, Title
 from soulsgym.game.waits import REAL_TIME, TimeSource
@@ -56,11 +56,11 @@ class World:
     """What the doctor reaches the machine and the game through; a test puts something else in its place."""
 
     platform: str = sys.platform
-    find_processes: Callable[[str], Sequence[Found]] = find_processes
+    find_processes: Callable[[str], Sequence[ProcessInfo]] = find_processes
     open_process: Callable[[int], Process] = open_process
-    open_window: Callable[[Found, str, float], Window] = open_window
-    open_keys: Callable[[Found], Keys] = open_keys
-    load_speed_control: Callable[[Found, ProcessMemory], Clock] = load_speed_control
+    open_window: Callable[[ProcessInfo, str, float], Window] = open_window
+    open_keys: Callable[[ProcessInfo], Keys] = open_keys
+    load_speed_control: Callable[[ProcessInfo, ProcessMemory], Clock] = load_speed_control
     find_saves: Callable[[str, Mapping[str, str] | None], Sequence[Path]] = find_saves
     backups: Callable[[str], Sequence[Backup]] = backups
     which: Callable[[str], str | None] = shutil.which
@@ -107,12 +107,12 @@ def checks(
             yield from _Examination(title, table, found, world, held, only_look).findings()
     yield check_offline(table)
     environment = found.environment if found is not None else None
-    yield tried("backup", lambda: check_backup(world.find_saves(title, environment), world.backups(title)))
+    yield try_check("backup", lambda: check_backup(world.find_saves(title, environment), world.backups(title)))
     if redis is not None:
-        yield tried("redis", lambda: Finding("redis", True, redis()))
+        yield try_check("redis", lambda: Finding("redis", True, redis()))
 
 
-def tried(name: str, look: Callable[[], Finding]) -> Finding:
+def try_check(name: str, look: Callable[[], Finding]) -> Finding:
     """A finding, also when the look itself fails."""
     try:
         return look()
@@ -124,7 +124,7 @@ class _Examination:
     """The looks at one running game, in order; what an earlier one could not open, later ones do without."""
 
     def __init__(
-        self, title: str, table: AddressTable, found: Found, world: World, held: ExitStack, only_look: bool
+        self, title: str, table: AddressTable, found: ProcessInfo, world: World, held: ExitStack, only_look: bool
     ) -> None:
         self._name, self._table, self._found, self._world, self._held = title, table, found, world, held
         self._only_look = only_look
@@ -162,7 +162,7 @@ class _Examination:
             if blocked:
                 self._failed.add(name)
                 return Finding(name, None, f"not looked at, as {OPENED_BY.get(part, part)!r} is not fine")
-        finding = tried(name, look)
+        finding = try_check(name, look)
         if finding.ok is False:
             self._failed.add(name)
         return finding
@@ -224,7 +224,7 @@ def _close_quietly(part: Any) -> None:
 
 
 def check_permission(memory: ProcessMemory, table: AddressTable) -> Finding:
-    """May the game's memory be read? Found out by reading some."""
+    """May the game's memory be read? ProcessInfo out by reading some."""
     base = memory.process.modules().get(table.executable.lower())
     if base is None:
         return Finding("permission", False, f"process {memory.process.pid} has no {table.executable} in its memory")

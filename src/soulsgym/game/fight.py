@@ -11,7 +11,7 @@ from soulsgym.actions import NO_DIRECTION, NOTHING, Button
 from soulsgym.errors import FocusLost, GameError, GameGone, GameHung, ReadFailed, SpeedControlError, StageFailed
 from soulsgym.game.attach import Game
 from soulsgym.game.camera import Aim, LockKeeper
-from soulsgym.game.pacing import Pacer, Passage, TickPacer
+from soulsgym.game.pacing import PacedRun, Pacer, TickPacer
 from soulsgym.game.reset import Setup, Start
 from soulsgym.game.titles import Sight
 from soulsgym.game.tracking import TICKS_PER_STEP, Record, Tracker
@@ -96,7 +96,7 @@ class GameFight:
             self.tracker.begin(sight, phase=start.phase, player_hp=start.player_hp, boss_hp=start.boss_hp)
         except GameError as error:
             self._let_go()
-            self.setup.broken(error)
+            self.setup.note_failure(error)
             raise
         except BaseException:
             self._let_go()
@@ -104,7 +104,7 @@ class GameFight:
         self._keeper = self._new_keeper()
         self._start, self._sight, self._idle_actions = start, sight, 0
         self._note_maxima(sight)
-        self._tell(Passage(0, 0.0, 0.0), 0.0, 0)
+        self._tell(PacedRun(0, 0.0, 0.0), 0.0, 0)
 
     def step(self, direction: int, button: int, *, skip: bool) -> None:
         """Play 0.1 s, and with `skip` on until the player can act again."""
@@ -134,10 +134,10 @@ class GameFight:
         begun, calls, step = source.now(), self.game.process.calls, int(self.record["step"])
         if not self.tracker.allows(direction, button):
             direction, button = NO_DIRECTION, Button.NONE  # the game would queue it up
-        passage = Passage(0, 0.0, 0.0)
+        run = PacedRun(0, 0.0, 0.0)
         try:
-            passage, sight = self._play(*keys_of(direction, button))
-            self.tracker.finish(sight, passage.ticks, passage.game_s)
+            run, sight = self._play(*keys_of(direction, button))
+            self.tracker.finish(sight, run.ticks, run.game_s)
             self._sight = sight
             self._look_after(sight, direction, button)
         except GameError as error:
@@ -146,9 +146,9 @@ class GameFight:
         except BaseException:
             self._let_go()
             raise
-        self._tell(passage, source.now() - begun, self.game.process.calls - calls)
+        self._tell(run, source.now() - begun, self.game.process.calls - calls)
 
-    def _play(self, hold: tuple[str, ...], tap: str) -> tuple[Passage, Sight]:
+    def _play(self, hold: tuple[str, ...], tap: str) -> tuple[PacedRun, Sight]:
         """Press the keys, let the step pass and look. What disturbs it is put right, within limits."""
         source, pacer = self.setup.source, self._pacer()
         assert self._sight is not None
@@ -162,10 +162,10 @@ class GameFight:
                 early, ticks = before < RELEASE_TICK, max(1, TICKS_PER_STEP - before)
                 self._press((*hold, *aim.hold), tap if early else "", aim)
                 release_at = RELEASE_TICK - before if early else min(RELEASE_TICK, ticks)
-                passage = pacer.run(ticks, self._on_tick(before), {release_at: self._release})
-                self._passed, game_s = before + passage.ticks, game_s + passage.game_s
-                over_s = passage.overshoot_s + max(0, before - TICKS_PER_STEP) / 60
-                return Passage(self._passed, game_s, over_s), self._settled_look()
+                run = pacer.run(ticks, self._on_tick(before), {release_at: self._release})
+                self._passed, game_s = before + run.ticks, game_s + run.game_s
+                over_s = run.overshoot_s + max(0, before - TICKS_PER_STEP) / 60
+                return PacedRun(self._passed, game_s, over_s), self._settled_look()
             except FocusLost:
                 losses += 1
                 if losses > FOCUS_RETRIES:
@@ -253,7 +253,7 @@ class GameFight:
         if outcome is not Outcome.RUNNING:
             self.game.keyboard.hold(())
             return
-        if self.tracker.outside(sight):
+        if self.tracker.is_outside(sight):
             x, y = sight.player_pose[:2]
             raise StageFailed("arena", f"the player is outside at x {x:.1f}, y {y:.1f}")
         self._watch_effects(sight, direction, button)
@@ -272,7 +272,7 @@ class GameFight:
             # At once, or the game kills the player and loads.
             assert self._start is not None
             title.player_pose = self._start.player_poses[0]
-        self.tracker.restored(sight.player_max_hp, sight.boss_max_hp)
+        self.tracker.set_game_hp(sight.player_max_hp, sight.boss_max_hp)
 
     def _watch_effects(self, sight: Sight, direction: int, button: int) -> None:
         """Keys that do nothing are a menu's, and attacks that nobody knows are those of bare hands."""
@@ -291,7 +291,7 @@ class GameFight:
         log.warning("the fight is broken off: %s", error)
         self.notes["failure"] = str(error)
         self.tracker.close(Outcome.BROKEN)
-        self.setup.broken(error)
+        self.setup.note_failure(error)
         self._let_go()
 
     def _let_go(self) -> None:
@@ -312,11 +312,11 @@ class GameFight:
         assert self.setup.pacer is not None
         return self.setup.pacer
 
-    def _tell(self, passage: Passage, real_s: float, calls: int) -> None:
+    def _tell(self, run: PacedRun, real_s: float, calls: int) -> None:
         pacer = self._pacer()
         self.notes |= {
-            "ticks": passage.ticks,
-            "overshoot_s": passage.overshoot_s,
+            "ticks": run.ticks,
+            "overshoot_s": run.overshoot_s,
             "stepping": pacer.stepping,
             "stepping_because": pacer.reason,
             "memory_calls": calls,

@@ -11,7 +11,7 @@ from soulsgym.errors import DataError, GameError, MisuseError, suggestion
 from soulsgym.spec.reader import read_toml
 
 if TYPE_CHECKING:
-    from soulsgym.game.process import Found
+    from soulsgym.game.process import ProcessInfo
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -54,7 +54,7 @@ class Keys(Protocol):
         ...
 
 
-def open_keys(found: Found) -> Keys:
+def open_keys(found: ProcessInfo) -> Keys:
     """The keys of the desktop on which a game shows itself."""
     if sys.platform == "win32":
         from soulsgym.game.windows.keys import WindowsKeys

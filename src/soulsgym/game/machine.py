@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from soulsgym.game.addresses import AddressTable
-from soulsgym.game.process import Found
+from soulsgym.game.process import ProcessInfo
 from soulsgym.game.saves import Backup, steam_folders
 from soulsgym.game.titles import TITLES
 from soulsgym.packages import install_command
@@ -81,7 +81,7 @@ def check_rights(platform: str, proc: Path, *, is_root: bool) -> Finding:
     )
 
 
-def check_owner(found: Found, proc: Path, uid: int) -> str:
+def check_owner(found: ProcessInfo, proc: Path, uid: int) -> str:
     """Why a game cannot be read, if that is because somebody else runs it."""
     try:
         owner = os.stat(proc / str(found.pid)).st_uid
@@ -90,7 +90,9 @@ def check_owner(found: Found, proc: Path, uid: int) -> str:
     return "" if uid in (0, owner) else f"the game belongs to user {owner} and this program to user {uid}"
 
 
-def check_game(table: AddressTable, games: Sequence[Found], pid: int | None) -> tuple[Finding, Found | None]:
+def check_game(
+    table: AddressTable, games: Sequence[ProcessInfo], pid: int | None
+) -> tuple[Finding, ProcessInfo | None]:
     """Does the game run, and which one is meant?"""
     name, pids = "game", ", ".join(str(found.pid) for found in games)
     if not games:

@@ -78,7 +78,7 @@ class GameClock(Protocol):
 
 
 @dataclass(frozen=True)
-class Passage:
+class PacedRun:
     """How far a run went."""
 
     ticks: int
@@ -96,7 +96,7 @@ class Pacer(Protocol):
         """Stop the game and get ready for the first run."""
         ...
 
-    def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> Passage:
+    def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> PacedRun:
         """Let `ticks` pass, tell of each one seen, and do what is to be done after a certain one."""
         ...
 
@@ -140,7 +140,7 @@ class TickPacer:
         self._advance(HALF)
         self._counter = self._at_rest().time_ms
 
-    def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> Passage:
+    def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> PacedRun:
         """Let `ticks` pass one by one."""
         passed = 0
         while passed < ticks:
@@ -156,7 +156,7 @@ class TickPacer:
                     act()
             if self._tick_s > 0.0:
                 sleep_until(self._time, self._due)
-        return Passage(passed, passed / TICKS_PER_S, (passed - ticks) / TICKS_PER_S)
+        return PacedRun(passed, passed / TICKS_PER_S, (passed - ticks) / TICKS_PER_S)
 
     def _advance(self, ticks: Fraction | int) -> None:
         try:
@@ -234,7 +234,7 @@ class SpeedPacer:
         """Stop the game."""
         self._clock.pause()
 
-    def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> Passage:
+    def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> PacedRun:
         """Let the time of `ticks` pass; the clock stops by itself, so that it does not matter when we are woken."""
         begin = last = self._glance().time_ms
         seen, pending = 0, dict(acts)
@@ -273,7 +273,7 @@ class SpeedPacer:
         for act in pending.values():
             act()
         game_s = (last - begin) / 1000
-        return Passage(round(game_s * TICKS_PER_S), game_s, game_s - ticks / TICKS_PER_S)
+        return PacedRun(round(game_s * TICKS_PER_S), game_s, game_s - ticks / TICKS_PER_S)
 
 
 def choose_pacer(

@@ -40,7 +40,7 @@ class Process(Protocol):
 
 
 @dataclass(frozen=True)
-class Found:
+class ProcessInfo:
     """A program that runs."""
 
     pid: int
@@ -49,7 +49,7 @@ class Found:
     """Of the program, where the system tells: on Linux DISPLAY and WINEPREFIX are in it."""
 
 
-def find_processes(executable: str) -> list[Found]:
+def find_processes(executable: str) -> list[ProcessInfo]:
     """All running programs with this file name, by pid."""
     if sys.platform.startswith("linux"):
         from soulsgym.game.linux import process as linux

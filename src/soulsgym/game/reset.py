@@ -163,7 +163,7 @@ class Setup:
         self.notes |= {"reset_s": self.source.now() - begun, "stages": dict(self._stages), "attempts": tried}
         raise StageFailed("reset", _gave_up(tried, self.relaunch is None))
 
-    def broken(self, error: GameError) -> None:
+    def note_failure(self, error: GameError) -> None:
         """A fight was broken off by this; the next one must not trust what was set up."""
         self.in_arena = self.keys_work = False
         self.reload_because = f"the last fight broke off: {error}"

@@ -154,15 +154,15 @@ class Tracker:
         self._hurt_by = self._hurt_with = ""
         self._show(sight)
 
-    def restored(self, player_hp: int, boss_hp: int) -> None:
+    def set_game_hp(self, player_hp: int, boss_hp: int) -> None:
         """The game's health was set to this, which is no blow."""
         self._hp = player_hp, boss_hp
 
-    def fallen(self, sight: Sight) -> bool:
+    def has_fallen(self, sight: Sight) -> bool:
         """Is the player below the arena?"""
         return sight.player_pose[2] < self._plan.low_m[2]
 
-    def outside(self, sight: Sight) -> bool:
+    def is_outside(self, sight: Sight) -> bool:
         """Is the player beside the arena?"""
         at = zip(self._plan.low_m[:2], sight.player_pose[:2], self._plan.high_m[:2], strict=True)
         return not all(low <= where <= high for low, where, high in at)
@@ -196,7 +196,7 @@ class Tracker:
             dealt = float(max(0, sight.boss_max_hp - sight.boss_hp))
         else:
             taken, dealt = max(0.0, player_hp - sight.player_hp), max(0.0, boss_hp - sight.boss_hp)
-        if self.fallen(sight) or self._really_dead(sight):
+        if self.has_fallen(sight) or self._really_dead(sight):
             taken = player_hp
         return min(taken, player_hp), min(dealt, boss_hp)
 
@@ -209,7 +209,7 @@ class Tracker:
             return Outcome.WON
         if g["player_hp"][0] > 0.0:
             return Outcome.RUNNING
-        return Outcome.FELL if self.fallen(sight) else Outcome.DIED
+        return Outcome.FELL if self.has_fallen(sight) else Outcome.DIED
 
     def _show(self, sight: Sight) -> None:
         g, plan = self._record, self._plan

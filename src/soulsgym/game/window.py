@@ -13,7 +13,7 @@ from soulsgym.errors import GameError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from soulsgym.game.process import Found
+    from soulsgym.game.process import ProcessInfo
 
 FIND_S = 10.0
 """How long a game that has just started may take to show its window."""
@@ -46,7 +46,7 @@ class Window(Protocol):
         ...
 
 
-def open_window(found: Found, title: str, limit_s: float = FIND_S) -> Window:
+def open_window(found: ProcessInfo, title: str, limit_s: float = FIND_S) -> Window:
     """The window of a running game; waits for it up to the limit, then GameNotFound."""
     if sys.platform == "win32":
         from soulsgym.game.windows.window import open_windows_window

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from soulsai.cli.game import game
 from soulsgym.errors import GameError
 from soulsgym.game import process, proxy
-from soulsgym.game.process import Found
+from soulsgym.game.process import ProcessInfo
 
 SAVE = "DS30000.sl2"
 
@@ -50,7 +50,7 @@ def test_backup_list_and_restore(folder):
 
 def test_restore_refuses_while_the_game_runs(folder, monkeypatch):
     souls("backup", "--save", folder)
-    monkeypatch.setattr(process, "find_processes", lambda executable: [Found(77, executable)])
+    monkeypatch.setattr(process, "find_processes", lambda executable: [ProcessInfo(77, executable)])
     result = souls("restore")
     assert isinstance(result.exception, GameError)
     assert "process 77" in str(result.exception)

@@ -57,7 +57,7 @@ def game(monkeypatch):
 
     opened.clear()
     monkeypatch.setattr(engine, "open_engine", Fresh)
-    monkeypatch.setattr(attach, "running", lambda name="darksouls3", pid=None: None)
+    monkeypatch.setattr(attach, "find_game", lambda name="darksouls3", pid=None: None)
     return Fresh
 
 

@@ -15,7 +15,7 @@ from soulsgym.errors import GameGone, GameHung, ReadFailed, SpeedControlError
 from soulsgym.game.addresses import load_addresses
 from soulsgym.game.attach import Game
 from soulsgym.game.keyboard import Keyboard, load_bindings
-from soulsgym.game.process import Found
+from soulsgym.game.process import ProcessInfo
 from soulsgym.game.titles import DarkSoulsIII, Glance, Sight
 from soulsgym.spec import load_fight
 
@@ -523,7 +523,7 @@ class FakeGame(Game):
         process = SimpleNamespace(pid=7, calls=0, is_running=lambda: not world.habits.gone, close=lambda: None)
         super().__init__(
             "darksouls3",
-            Found(7, "DarkSoulsIII.exe", {}),
+            ProcessInfo(7, "DarkSoulsIII.exe", {}),
             process,
             memory=None,
             title=FakeTitle(world),

@@ -9,12 +9,12 @@ import pytest
 
 from soulsgym.errors import GameGone, GameHung, GameNotFound, MisuseError
 from soulsgym.game import attach as module
-from soulsgym.game.attach import Game, Launcher, attach, running
-from soulsgym.game.process import Found
+from soulsgym.game.attach import Game, Launcher, attach, find_game
+from soulsgym.game.process import ProcessInfo
 
 
 def found(pid):
-    return Found(pid, "C:/DarkSoulsIII.exe", {"DISPLAY": ":7", "WINEPREFIX": "/prefix", "HOME": "/theirs"})
+    return ProcessInfo(pid, "C:/DarkSoulsIII.exe", {"DISPLAY": ":7", "WINEPREFIX": "/prefix", "HOME": "/theirs"})
 
 
 @pytest.fixture
@@ -49,22 +49,22 @@ def game_of(told, error=None, saved=None):
 
 def test_the_one_game_that_runs(games):
     games.append(12)
-    assert running().pid == 12
-    assert running(pid=12).pid == 12
+    assert find_game().pid == 12
+    assert find_game(pid=12).pid == 12
 
 
 def test_no_game(games):
     with pytest.raises(GameNotFound, match=r"DarkSoulsIII\.exe is not running; start the game"):
-        running()
+        find_game()
     with pytest.raises(GameNotFound, match="process 3 is no running"):
-        running(pid=3)
+        find_game(pid=3)
 
 
 def test_several_games_must_be_told_apart(games):
     games.extend([12, 13])
     with pytest.raises(MisuseError, match=r"2 processes of .* say which by its pid: 12, 13"):
-        running()
-    assert running(pid=13).pid == 13
+        find_game()
+    assert find_game(pid=13).pid == 13
 
 
 def test_unknown_title():

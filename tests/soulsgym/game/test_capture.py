@@ -9,7 +9,7 @@ import pytest
 from fake_game import fake_game
 
 from soulsgym.errors import GameError, GameGone, GameHung, MisuseError
-from soulsgym.game.capture import DRAWN_LIMIT_S, Frames, checked_size, resized
+from soulsgym.game.capture import DRAWN_LIMIT_S, Frames, check_size, resize
 
 
 def noise(height, width, seed=0):
@@ -26,30 +26,30 @@ def plain_mean(image, height, width):
 def test_whole_ratios_are_the_plain_mean(size):
     image = noise(450, 800)
     # Pillow multiplies by a rounded reciprocal, so a tie may go the other way.
-    assert np.abs(resized(image, size).astype(int) - plain_mean(image, *size)).max() <= 1
+    assert np.abs(resize(image, size).astype(int) - plain_mean(image, *size)).max() <= 1
 
 
 def test_mean_of_white_stays_white_however_many_pixels_it_is_of():
-    assert (resized(np.full((720, 1280, 3), 255, np.uint8), (2, 2)) == 255).all()
+    assert (resize(np.full((720, 1280, 3), 255, np.uint8), (2, 2)) == 255).all()
 
 
 @pytest.mark.parametrize("size", [(7, 30), (40, 33), (20, 59), (39, 60), (13, 17)])
 def test_other_ratios_keep_the_mean_of_the_picture(size):
     image = noise(40, 60)
-    assert resized(image, size).mean() == pytest.approx(image.mean(), abs=3.0)
+    assert resize(image, size).mean() == pytest.approx(image.mean(), abs=3.0)
 
 
 def test_a_gradient_stays_a_gradient():
     image = np.repeat(np.linspace(0, 250, 100).astype(np.uint8)[None, :, None], 60, 0).repeat(3, 2)
-    small = resized(image, (17, 33))[:, :, 0].astype(int)
+    small = resize(image, (17, 33))[:, :, 0].astype(int)
     assert (np.diff(small, axis=1) > 0).all()
     assert (np.diff(small, axis=0) == 0).all()
 
 
 def test_growing_is_linear_and_keeps_the_corners():
     image = np.array([[[0] * 3, [100] * 3]], np.uint8)
-    assert resized(image, (1, 4))[0, :, 1].tolist() == [0, 25, 75, 100]
-    grown = resized(noise(45, 80), (90, 160))
+    assert resize(image, (1, 4))[0, :, 1].tolist() == [0, 25, 75, 100]
+    grown = resize(noise(45, 80), (90, 160))
     assert grown.shape == (90, 160, 3)
     assert np.array_equal(grown[0, 0], noise(45, 80)[0, 0])
     assert np.array_equal(grown[-1, -1], noise(45, 80)[-1, -1])
@@ -57,34 +57,34 @@ def test_growing_is_linear_and_keeps_the_corners():
 
 def test_one_axis_grows_while_the_other_shrinks():
     image = noise(40, 60)
-    both = resized(image, (80, 30))
+    both = resize(image, (80, 30))
     assert both.shape == (80, 30, 3)
     flat = np.full((40, 60, 3), 77, np.uint8)
-    assert (resized(flat, (80, 31)) == 77).all()
-    assert (resized(flat, (23, 130)) == 77).all()
+    assert (resize(flat, (80, 31)) == 77).all()
+    assert (resize(flat, (23, 130)) == 77).all()
 
 
 def test_single_row_grows():
-    assert resized(np.full((1, 1, 3), 9, np.uint8), (5, 7)).tolist() == np.full((5, 7, 3), 9).tolist()
+    assert resize(np.full((1, 1, 3), 9, np.uint8), (5, 7)).tolist() == np.full((5, 7, 3), 9).tolist()
 
 
 @pytest.mark.parametrize("size", [(90, 160), (84, 84), (900, 100), (450, 800)])
 def test_result_is_contiguous_bytes(size):
-    result = resized(noise(450, 800), size)
+    result = resize(noise(450, 800), size)
     assert (result.shape, result.dtype, result.flags.c_contiguous) == ((*size, 3), np.uint8, True)
 
 
 @pytest.mark.parametrize("size", [(0, 160), (90, -1)])
 def test_a_picture_without_pixels_is_refused(size):
     with pytest.raises(MisuseError, match=rf"{size[0]} x {size[1]}"):
-        checked_size(size)
+        check_size(size)
 
 
 def test_without_pillow_the_way_to_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
-    assert resized(noise(4, 4), (4, 4)).shape == (4, 4, 3)
+    assert resize(noise(4, 4), (4, 4)).shape == (4, 4, 3)
     with pytest.raises(GameError, match=r"pip install 'soulsgym\[game\]'"):
-        resized(noise(4, 4), (2, 2))
+        resize(noise(4, 4), (2, 2))
 
 
 # ---- the picture of a tick

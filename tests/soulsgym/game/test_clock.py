@@ -18,7 +18,7 @@ import pytest
 import soulsgym.game.clock as clock_module
 from soulsgym.errors import GameGone, GameHung, GameNotFound, MisuseError, ReadFailed, SpeedControlError
 from soulsgym.game.clock import Clock, find_block, load_speed_control, packed_command
-from soulsgym.game.process import Found
+from soulsgym.game.process import ProcessInfo
 
 SOURCES = Path(clock_module.__file__).parent / "speed"
 BASE = 0x7FF800000000
@@ -475,13 +475,13 @@ def test_library_that_is_not_there_or_not_ready_is_not_found(process: FakeProces
 def test_library_that_was_not_built_is_named(process: FakeProcess, tmp_path: Path) -> None:
     del process.names["souls_speed.dll"]
     with pytest.raises(SpeedControlError, match=r"souls_speed\.dll is not there; build it with `make speed`"):
-        load_speed_control(Found(4711, r"C:\game.exe"), headed(process, 0x8664), folder=tmp_path)
+        load_speed_control(ProcessInfo(4711, r"C:\game.exe"), headed(process, 0x8664), folder=tmp_path)
 
 
 def test_32_bit_game_is_named(process: FakeProcess) -> None:
     del process.names["souls_speed.dll"]
     with pytest.raises(SpeedControlError, match=r"game\.exe \(pid 4711\) is a 32-bit program"):
-        load_speed_control(Found(4711, r"C:\Spiele\Game.exe"), headed(process, 0x14C))
+        load_speed_control(ProcessInfo(4711, r"C:\Spiele\Game.exe"), headed(process, 0x14C))
 
 
 def headed(process: FakeProcess, machine: int) -> Any:
@@ -492,7 +492,7 @@ def headed(process: FakeProcess, machine: int) -> Any:
 
 
 def test_loaded_library_is_used_without_injection(process: FakeProcess, tmp_path: Path) -> None:
-    clock = load_speed_control(Found(4711, "game.exe"), FakeMemory(process), folder=tmp_path)  # type: ignore[arg-type]
+    clock = load_speed_control(ProcessInfo(4711, "game.exe"), FakeMemory(process), folder=tmp_path)  # type: ignore[arg-type]
     clock.set_speed(2.0)
     assert clock.speed == 2.0
     clock.close()
@@ -505,4 +505,4 @@ def test_library_that_does_not_start_is_named(
     monkeypatch.setattr(clock_module, "_inject", lambda *_: None)
     process.library["magic"] = b"\0" * 8
     with pytest.raises(SpeedControlError, match="did not start"):
-        load_speed_control(Found(4711, "game.exe"), headed(process, 0x8664), folder=tmp_path)
+        load_speed_control(ProcessInfo(4711, "game.exe"), headed(process, 0x8664), folder=tmp_path)

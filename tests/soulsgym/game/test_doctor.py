@@ -17,7 +17,7 @@ from soulsgym.errors import GameAccessDenied, GameError, GameNotFound, SpeedCont
 from soulsgym.game import machine
 from soulsgym.game.addresses import load_addresses
 from soulsgym.game.doctor import World, checks
-from soulsgym.game.process import Found
+from soulsgym.game.process import ProcessInfo
 from soulsgym.game.saves import Backup
 
 PID = 4711
@@ -91,7 +91,7 @@ def copy_of_saves(age_s=60.0):
 
 @pytest.fixture
 def world(game, tmp_path):
-    found = Found(PID, r"Z:\DarkSoulsIII.exe", {"DISPLAY": ":5"})
+    found = ProcessInfo(PID, r"Z:\DarkSoulsIII.exe", {"DISPLAY": ":5"})
     return World(
         platform="linux",
         find_processes=lambda executable: [found] if executable == "DarkSoulsIII.exe" else [],
@@ -184,7 +184,7 @@ def test_no_game_is_said_clearly_and_the_machine_is_looked_at(world):
 
 
 def test_several_games_need_a_pid(world, game):
-    games = [Found(PID, "a"), Found(PID + 1, "b")]
+    games = [ProcessInfo(PID, "a"), ProcessInfo(PID + 1, "b")]
     world = replace(world, find_processes=lambda executable: games)
     found = look(world)
     assert (found["game"].ok, found["game"].advice) == (False, "say which is meant with --pid")

@@ -14,7 +14,7 @@ import pytest
 from soulsgym.errors import GameAccessDenied, GameError, GameGone, GameNotFound, ReadFailed
 from soulsgym.game.linux import process as linux
 from soulsgym.game.linux.process import IOV_MAX, LinuxProcess
-from soulsgym.game.process import Found, find_processes, is_called, open_process
+from soulsgym.game.process import ProcessInfo, find_processes, is_called, open_process
 from soulsgym.game.windows.api import ACCESS_DENIED, INVALID_PARAMETER, Kernel32
 from soulsgym.game.windows.process import LARGEST_GAP, LARGEST_MERGED, WindowsProcess, grouped
 from soulsgym.game.windows.process import find_processes as find_windows_processes
@@ -278,8 +278,8 @@ def test_games_are_found_by_their_first_argument(proc):
     fake_proc(proc, 32, argv=b"C:\\windows\\system32\\services.exe\0")
     fake_proc(proc, 33, argv=b"")
     assert linux.find_processes("DarkSoulsIII.exe") == [
-        Found(20, "/games/DARK SOULS III/DarkSoulsIII.exe", {"DISPLAY": ":1", "WINEPREFIX": "/p x"}),
-        Found(300, "Z:\\games\\DarkSoulsIII.exe", {"DISPLAY": ":1", "WINEPREFIX": "/p x"}),
+        ProcessInfo(20, "/games/DARK SOULS III/DarkSoulsIII.exe", {"DISPLAY": ":1", "WINEPREFIX": "/p x"}),
+        ProcessInfo(300, "Z:\\games\\DarkSoulsIII.exe", {"DISPLAY": ":1", "WINEPREFIX": "/p x"}),
     ]
 
 
@@ -292,7 +292,7 @@ def test_zombies_are_no_games_whatever_they_are_called(proc):
 def test_a_process_whose_environment_is_secret_is_still_found(proc):
     fake_proc(proc, 1, argv=b"game.exe\0")
     (proc / "1" / "environ").unlink()
-    assert linux.find_processes("GAME.exe") == [Found(1, "game.exe", {})]
+    assert linux.find_processes("GAME.exe") == [ProcessInfo(1, "game.exe", {})]
 
 
 def test_a_process_that_ends_during_the_search_is_left_out(proc):
@@ -512,8 +512,8 @@ def test_modules_of_windows_are_in_lower_case_and_the_first_counts(windows):
 
 def test_games_on_windows_are_found_by_pid(windows):
     assert find_windows_processes("DarkSoulsIII.exe", windows) == [
-        Found(4, "C:\\games\\1004.exe"),
-        Found(9, "C:\\games\\1009.exe"),
+        ProcessInfo(4, "C:\\games\\1004.exe"),
+        ProcessInfo(9, "C:\\games\\1009.exe"),
     ]
     assert windows.handles == set()
 

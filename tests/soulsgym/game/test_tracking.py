@@ -60,7 +60,7 @@ class Scene:
 
     def restore(self):
         self.sight = dataclasses.replace(self.sight, player_hp=454, boss_hp=1037)
-        self.tracker.restored(454, 1037)
+        self.tracker.set_game_hp(454, 1037)
 
 
 @pytest.fixture
@@ -296,10 +296,10 @@ def test_a_pose_that_is_no_number_is_not_shown(scene):
 
 
 def test_outside_and_fallen(scene):
-    assert not scene.tracker.outside(STANDING)
-    assert scene.tracker.outside(dataclasses.replace(STANDING, player_pose=(109.9, 575.0, -68.0, 0.0)))
-    assert not scene.tracker.fallen(STANDING)
-    assert scene.tracker.fallen(dataclasses.replace(STANDING, player_pose=(120.0, 575.0, -73.1, 0.0)))
+    assert not scene.tracker.is_outside(STANDING)
+    assert scene.tracker.is_outside(dataclasses.replace(STANDING, player_pose=(109.9, 575.0, -68.0, 0.0)))
+    assert not scene.tracker.has_fallen(STANDING)
+    assert scene.tracker.has_fallen(dataclasses.replace(STANDING, player_pose=(120.0, 575.0, -73.1, 0.0)))
 
 
 def test_time_is_that_of_the_game(scene):

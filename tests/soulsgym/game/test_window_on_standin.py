@@ -18,9 +18,9 @@ from standin_kit import SOURCES, WAIT_LIMIT_S, date_of, rate_of
 from x_display import Client, wait_until
 
 from soulsgym.errors import GameNotFound
-from soulsgym.game.capture import resized
+from soulsgym.game.capture import resize
 from soulsgym.game.keyboard import Keyboard, load_bindings, open_keys
-from soulsgym.game.process import Found, find_processes
+from soulsgym.game.process import ProcessInfo, find_processes
 from soulsgym.game.window import open_window
 from soulsgym.game.windows.keys import virtual_key
 
@@ -32,7 +32,7 @@ TITLE = "DARK SOULS III"
 VK = {action: virtual_key(key) for action, key in load_bindings("darksouls3").items()}
 
 
-def found(standin) -> Found:
+def found(standin) -> ProcessInfo:
     return next(game for game in find_processes("DarkSoulsIII.exe") if game.pid == standin.pid)
 
 
@@ -133,8 +133,8 @@ def test_held_keys_stay_down_and_are_all_released(game):
 
 def test_key_that_a_killed_process_left_down_is_released(game):
     code = (
-        "from soulsgym.game.keyboard import *; from soulsgym.game.process import Found; import os, signal\n"
-        f"keys = open_keys(Found({game.standin.pid}, '', {{'DISPLAY': {game.standin.display!r}}}))\n"
+        "from soulsgym.game.keyboard import *; from soulsgym.game.process import ProcessInfo; import os, signal\n"
+        f"keys = open_keys(ProcessInfo({game.standin.pid}, '', {{'DISPLAY': {game.standin.display!r}}}))\n"
         "keys.send([('W', True)]); os.kill(os.getpid(), signal.SIGKILL)"
     )
     killed = subprocess.run([sys.executable, "-c", code], timeout=WAIT_LIMIT_S)
@@ -234,8 +234,8 @@ def test_picture_shows_the_tick_of_now(game):
 
 
 def test_camera_reduces_the_picture(game):
-    assert resized(game.window.grab(), (90, 160)).shape == (90, 160, 3)
-    assert resized(game.window.grab(), (45, 80)).shape == (45, 80, 3)
+    assert resize(game.window.grab(), (90, 160)).shape == (90, 160, 3)
+    assert resize(game.window.grab(), (45, 80)).shape == (45, 80, 3)
 
 
 def test_other_window_sizes_are_seen_whole(start_standin, hold):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from soulsgym.errors import ReadFailed, SpeedControlError
 from soulsgym.game.memory import ProcessMemory
-from soulsgym.game.process import Found
+from soulsgym.game.process import ProcessInfo
 
 LIMIT_S = 40.0
 """Starting Wine takes 0.1 s where its server runs, and it does: the game runs."""
@@ -25,7 +25,7 @@ ADVICE = (
 )
 
 
-def inject(found: Found, memory: ProcessMemory, injector: Path) -> None:
+def inject(found: ProcessInfo, memory: ProcessMemory, injector: Path) -> None:
     """Load the library that lies beside the injector into the game."""
     pid = windows_pid(found, memory)
     command = [wine_of(found), str(injector), str(pid)]
@@ -43,7 +43,7 @@ def inject(found: Found, memory: ProcessMemory, injector: Path) -> None:
         raise SpeedControlError(f"souls_speed.dll cannot be loaded into pid {found.pid}: {reason}; {ADVICE}")
 
 
-def wine_of(found: Found) -> str:
+def wine_of(found: ProcessInfo) -> str:
     """The program that runs the game: only the same Wine can talk to its server."""
     named = found.environment.get("WINELOADER", "")
     if named and os.access(named, os.X_OK):
@@ -66,7 +66,7 @@ def _environment(game: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, **kept, "WINEDEBUG": "-all"}
 
 
-def windows_pid(found: Found, memory: ProcessMemory) -> int:
+def windows_pid(found: ProcessInfo, memory: ProcessMemory) -> int:
     """The pid that the game has inside Wine, where another one counts.
 
     Every thread of a Windows program has a block that holds its own address, the pid and a pointer to the block of

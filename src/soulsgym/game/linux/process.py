@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from soulsgym.errors import GameAccessDenied, GameError, GameGone, GameNotFound, ReadFailed
-from soulsgym.game.process import Found, Spans, is_called
+from soulsgym.game.process import ProcessInfo, Spans, is_called
 
 PROC = Path("/proc")
 IOV_MAX = 1024
@@ -176,18 +176,18 @@ def _start_time(pid: int) -> int | None:
     return None if parts[0] in ENDED else int(parts[19])
 
 
-def find_processes(executable: str) -> list[Found]:
+def find_processes(executable: str) -> list[ProcessInfo]:
     """All running programs with this file name, by pid, whether Wine gives their path as Windows' or as its own."""
     pids = sorted(int(entry.name) for entry in PROC.iterdir() if entry.name.isdecimal())
     return [found for pid in pids if (found := _found(pid, executable)) is not None]
 
 
-def _found(pid: int, executable: str) -> Found | None:
+def _found(pid: int, executable: str) -> ProcessInfo | None:
     # Only the first argument counts: launchers have the game's name behind their own. Wine pads it with blanks.
     path = _read(pid, "cmdline").partition(b"\0")[0].decode("utf-8", "surrogateescape").strip()
     if not is_called(path, executable) or _start_time(pid) is None:
         return None
-    return Found(pid, path, _environment(pid))
+    return ProcessInfo(pid, path, _environment(pid))
 
 
 def _environment(pid: int) -> dict[str, str]:

@@ -15,7 +15,7 @@ from soulsgym.game.linux.display import Screen, authority
 from soulsgym.game.window import ScreenGrabber
 
 if TYPE_CHECKING:
-    from soulsgym.game.process import Found
+    from soulsgym.game.process import ProcessInfo
 
 Answer = TypeVar("Answer")
 
@@ -30,7 +30,7 @@ PAGER = 2
 """Who asks for the focus, in the words of window managers: not the window itself but somebody for the user."""
 
 
-def open_linux_window(found: Found, title: str, limit_s: float) -> LinuxWindow:
+def open_linux_window(found: ProcessInfo, title: str, limit_s: float) -> LinuxWindow:
     """The window of a process, by its process number, its title or its class."""
     screen = Screen(found.environment)
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from soulsgym.errors import DataError, MisuseError, suggestion
 from soulsgym.game.addresses import AddressTable, load_addresses
-from soulsgym.game.titles.values import Numbers, array, pose_of, vector, whole_number, wrapped
+from soulsgym.game.titles.values import Numbers, array, pose_of, vector, whole_number, wrap_angle
 from soulsgym.spec.reader import read_toml
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Boss:
         x, y, z, heading = vector(pose, 4, f"{self.name}_pose")
         with self._title.paused():
             self._pointers.write(self.fields.position, (x, z, y))
-            self._pointers.write(self.fields.heading, wrapped(heading))
+            self._pointers.write(self.fields.heading, wrap_angle(heading))
 
     @property
     def animation(self) -> str:

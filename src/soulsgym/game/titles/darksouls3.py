@@ -12,7 +12,7 @@ from soulsgym.game.addresses import load_bonfires
 from soulsgym.game.titles import values as of
 from soulsgym.game.titles.boss import Boss
 from soulsgym.game.titles.title import FightTitle, Title
-from soulsgym.game.titles.values import Glance, Numbers, Property, Sight, array, pose_of, vector, wrapped
+from soulsgym.game.titles.values import Glance, Numbers, Property, Sight, array, pose_of, vector, wrap_angle
 
 SIGHT_OF_PLAYER = (
     "PlayerHP", "PlayerMaxHP", "PlayerSP", "PlayerMaxSP", "PlayerA", "PlayerX", "CamQx", "PlayerAnimation",
@@ -171,7 +171,7 @@ class DarkSoulsIII(FightTitle):
         x, y, z, heading = vector(pose, 4, "player_pose")
         with self._kept_alive(), self._without_gravity():
             self.pointers.write("PlayerX", (x, z, y))
-            self.pointers.write("PlayerA", wrapped(heading))
+            self.pointers.write("PlayerA", wrap_angle(heading))
         if heal:
             self.reset_player_hp()
 

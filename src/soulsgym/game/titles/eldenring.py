@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from soulsgym.errors import MisuseError
 from soulsgym.game.titles import values as of
 from soulsgym.game.titles.title import Title
-from soulsgym.game.titles.values import Numbers, Property, array, vector, wrapped
+from soulsgym.game.titles.values import Numbers, Property, array, vector, wrap_angle
 
 
 def _refuse_wear(game: Title, allowed: bool) -> None:
@@ -38,7 +38,7 @@ class EldenRing(Title):
     def player_pose(self) -> Numbers:
         """x, y, z in the world, and heading. Setting it leaves the heading as it is: no way to set it is known."""
         x, z, y, heading = self.pointers.numbers("PlayerXYZA")
-        return array(x, y, z, wrapped(heading))
+        return array(x, y, z, wrap_angle(heading))
 
     @player_pose.setter
     def player_pose(self, pose: Sequence[float] | Numbers) -> None:

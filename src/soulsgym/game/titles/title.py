@@ -16,7 +16,7 @@ import numpy.typing as npt
 from soulsgym.errors import GameHung, MisuseError, ReadFailed, SpeedControlError, StageFailed
 from soulsgym.game.addresses import AnimationNames, Value, load_addresses, load_attributes, load_bonfires
 from soulsgym.game.camera import CameraKeys
-from soulsgym.game.capture import SIZE, checked_size, resized
+from soulsgym.game.capture import SIZE, check_size, resize
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.pointers import Pointers
 from soulsgym.game.titles.boss import Boss, find_boss_fields
@@ -92,7 +92,7 @@ class Title(ABC):
     @property
     def img(self) -> npt.NDArray[np.uint8]:
         """The window now: (height, width, 3), RGB, in `img_resolution`."""
-        return resized(self._needed(self.window, "window").grab(), self._img_size)
+        return resize(self._needed(self.window, "window").grab(), self._img_size)
 
     @property
     def img_resolution(self) -> tuple[int, int]:
@@ -101,7 +101,7 @@ class Title(ABC):
 
     @img_resolution.setter
     def img_resolution(self, size: tuple[int, int]) -> None:
-        self._img_size = checked_size(size)
+        self._img_size = check_size(size)
 
     def _needed(self, part: T | None, what: str) -> T:
         if part is None:

@@ -134,14 +134,14 @@ def whole_number(value: float, what: str, *, low: int | None = None) -> int:
     return int(value)
 
 
-def wrapped(angle: float) -> float:
+def wrap_angle(angle: float) -> float:
     """The same angle within -pi and pi; one that is none stays none."""
     return math.remainder(angle, math.tau) if math.isfinite(angle) else math.nan
 
 
 def pose_of(heading: float, place: Sequence[float]) -> Pose:
     """A pose from what the game keeps of it: x, height, y."""
-    return place[0], place[2], place[1], wrapped(heading)
+    return place[0], place[2], place[1], wrap_angle(heading)
 
 
 def vector(values: Sequence[float] | npt.NDArray[Any], count: int, what: str) -> tuple[float, ...]:

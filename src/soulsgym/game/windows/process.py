@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from soulsgym.errors import GameAccessDenied, GameError, GameGone, GameNotFound, ReadFailed
-from soulsgym.game.process import Found, Spans, is_called
+from soulsgym.game.process import ProcessInfo, Spans, is_called
 from soulsgym.game.windows.api import (
     ACCESS_DENIED,
     QUERY_LIMITED,
@@ -168,11 +168,11 @@ class WindowsProcess:
             self._handle = 0
 
 
-def find_processes(executable: str, api: Api | None = None) -> list[Found]:
+def find_processes(executable: str, api: Api | None = None) -> list[ProcessInfo]:
     """All running programs with this file name, by pid."""
     api = api or Kernel32()
     pids = sorted(pid for pid, name in api.processes() if is_called(name, executable))
-    return [Found(pid, _path(api, pid) or executable) for pid in pids]
+    return [ProcessInfo(pid, _path(api, pid) or executable) for pid in pids]
 
 
 def _path(api: Api, pid: int) -> str:

@@ -14,21 +14,21 @@ import pytest
 import soulsgym.game.linux.inject as inject_module
 from soulsgym.errors import SpeedControlError
 from soulsgym.game.linux.inject import inject, windows_pid, wine_of
-from soulsgym.game.process import Found
+from soulsgym.game.process import ProcessInfo
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux runs games by Wine")
 
 
 @pytest.fixture
-def run_by(tmp_path: Path) -> Callable[[str], Found]:
+def run_by(tmp_path: Path) -> Callable[[str], ProcessInfo]:
     """A game whose Wine is a script."""
 
-    def make(script: str) -> Found:
+    def make(script: str) -> ProcessInfo:
         file = tmp_path / "wine"
         file.write_text(f"#!/bin/sh\n{script}\n")
         file.chmod(0o755)
         environment = {"WINELOADER": str(file), "WINEPREFIX": "/games/prefix", "LD_PRELOAD": "/overlay.so"}
-        return Found(os.getpid(), "Z:\\game.exe", environment)
+        return ProcessInfo(os.getpid(), "Z:\\game.exe", environment)
 
     return make
 
@@ -40,7 +40,7 @@ def known_pid(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("known_pid")
 def test_injector_runs_by_the_wine_and_in_the_prefix_of_the_game(
-    run_by: Callable[[str], Found], tmp_path: Path
+    run_by: Callable[[str], ProcessInfo], tmp_path: Path
 ) -> None:
     told = tmp_path / "told"
     game = run_by(f'echo "$1 $2 $WINEPREFIX [$LD_PRELOAD]" > {told}')
@@ -49,7 +49,7 @@ def test_injector_runs_by_the_wine_and_in_the_prefix_of_the_game(
 
 
 @pytest.mark.usefixtures("known_pid")
-def test_reason_of_the_injector_and_the_way_out_are_told(run_by: Callable[[str], Found]) -> None:
+def test_reason_of_the_injector_and_the_way_out_are_told(run_by: Callable[[str], ProcessInfo]) -> None:
     game = run_by("echo 'no thread can be started in the program (error 5)'; exit 5")
     with pytest.raises(SpeedControlError, match=r"no thread can be started .* as dinput8\.dll"):
         inject(game, None, Path("inject.exe"))  # type: ignore[arg-type]
@@ -59,7 +59,7 @@ def test_reason_of_the_injector_and_the_way_out_are_told(run_by: Callable[[str],
 
 @pytest.mark.usefixtures("known_pid")
 def test_injector_that_does_not_end_is_not_waited_for(
-    run_by: Callable[[str], Found], monkeypatch: pytest.MonkeyPatch
+    run_by: Callable[[str], ProcessInfo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inject_module, "LIMIT_S", 0.1)
     with pytest.raises(SpeedControlError, match=r"did not end within 0\.1 s"):
@@ -69,7 +69,7 @@ def test_injector_that_does_not_end_is_not_waited_for(
 def test_wine_that_is_nowhere_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(SpeedControlError, match=r"the Wine that runs pid .* is not found"):
-        wine_of(Found(os.getpid(), "game.exe", {"WINELOADER": "/nowhere/wine"}))
+        wine_of(ProcessInfo(os.getpid(), "game.exe", {"WINELOADER": "/nowhere/wine"}))
 
 
 def test_pid_inside_wine_is_that_of_the_block_which_belongs_to_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_pid_inside_wine_is_that_of_the_block_which_belongs_to_the_program(monke
     memory.put(0x7FFDC000, own=0x7FFDC000, pid=252, program=0x7FFD2000)
     memory.images = {0x7FFD0000: 0x180000000, 0x7FFD2000: 0x140000000}
     monkeypatch.setattr(inject_module, "_writable", lambda _: iter([(0x7FFD0000, 0x7FFE0000)]))
-    assert windows_pid(Found(1, "C:\\Games\\Game.exe"), memory) == 252  # type: ignore[arg-type]
+    assert windows_pid(ProcessInfo(1, "C:\\Games\\Game.exe"), memory) == 252  # type: ignore[arg-type]
 
 
 class PagedMemory:
