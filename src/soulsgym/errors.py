@@ -7,6 +7,7 @@ SoulsError
 │   └── ResetNeeded   step() before reset() or after the end
 ├── MissingPackage    a package of an extra is not installed
 ├── RecordingError    a recording cannot be read
+├── PolicyError       an exported policy cannot be read
 └── GameError         something about a running game
     ├── GameNotFound       it is not running, or has no window
     ├── GameAccessDenied   the system does not let us read it
@@ -66,6 +67,10 @@ class MissingPackage(SoulsError, ImportError):
 
 class RecordingError(SoulsError):
     """A recording file cannot be read."""
+
+
+class PolicyError(SoulsError):
+    """A file of an exported policy cannot be read."""
 
 
 class GameError(SoulsError):

@@ -16,32 +16,40 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
+from msgspec.structs import replace
 from torch import Tensor, nn
 
 from soulsai.acting.policy import NetworkPolicy
 from soulsai.config import config_from_toml, config_to_toml
 from soulsai.config.schema import Config
-from soulsai.errors import ConfigError, RunError
+from soulsai.errors import RunError
 from soulsai.networks import ActorCritic, QNetwork
 from soulsai.ops.masked import masked_argmax
-from soulsai.runs.fight_files import files_of, unpack, with_short_names
+from soulsai.runs.fight_files import file_name, files_of, unpack, with_short_names
 from soulsai.runs.files import cannot_write, reason, write_durably
-from soulsai.runs.versions import package_versions
-from soulsgym.errors import MisuseError
-from soulsgym.packages import require
+from soulsgym.errors import MisuseError, PolicyError
+from soulsgym.packages import VERSION, require
+from soulsgym.players.onnx_policy import (
+    FORMAT,
+    INPUTS,
+    OUTPUTS,
+    PREFIX,
+    Actions,
+    Masks,
+    Observations,
+    OnnxPolicy,
+    PolicyNotes,
+    damaged,
+    load_policy,
+    read_notes,
+    try_policy,
+    write_notes,
+)
 
-FORMAT = 1
-"""Version of what is in the file beside the network; rises when its meaning changes."""
 ONNX, TORCHSCRIPT = ".onnx", ".pt"
 SUFFIXES = (ONNX, TORCHSCRIPT)
-INPUTS, OUTPUTS = ("observation", "mask"), ("action", "scores")
-PREFIX = "souls."
-"""Before the names of our entries in the metadata of an ONNX file."""
 NOTES = "souls.json"
 """The file inside a TorchScript file that holds the metadata."""
 SOURCES = ".debug_pkl"
@@ -50,9 +58,7 @@ EXAMPLES = 2
 """Rows of the example that the network is traced with; 1 would be taken for a fixed number."""
 
 Network = ActorCritic | QNetwork
-Observations = npt.NDArray[np.float32]
-Masks = npt.NDArray[np.bool_]
-Actions = npt.NDArray[np.int64]
+Names = tuple[str, ...]
 
 
 class Greedy(nn.Module):
@@ -69,25 +75,11 @@ class Greedy(nn.Module):
         return masked_argmax(scores, mask), scores
 
 
-class OnnxPolicy:
-    """A policy of an ONNX file."""
-
-    def __init__(self, session: Any, observation_size: int, num_actions: int) -> None:
-        self.observation_size, self.num_actions = observation_size, num_actions
-        self._session = session
-
-    def choose(self, observations: Observations, masks: Masks) -> Actions:
-        """The best open action of every row."""
-        given = dict(zip(INPUTS, (observations, masks), strict=True))
-        chosen: Actions = self._session.run([OUTPUTS[0]], given)[0]
-        return chosen
-
-
 class TorchScriptPolicy:
     """A policy of a TorchScript file."""
 
-    def __init__(self, module: torch.jit.ScriptModule, observation_size: int, num_actions: int) -> None:
-        self.observation_size, self.num_actions = observation_size, num_actions
+    def __init__(self, module: torch.jit.ScriptModule, notes: PolicyNotes) -> None:
+        self.notes = notes
         self._module = module
 
     @torch.no_grad()
@@ -117,13 +109,14 @@ def refuse_target(path: Path) -> None:
 
 
 def export_policy(
-    networks: Mapping[str, Network], config: Config, path: Path, *, observation_size: int, num_actions: int
+    networks: Mapping[str, Network], config: Config, path: Path, *, observation_names: Names, action_names: Names
 ) -> None:
-    """Write networks, without noise and on the CPU, with their config to a new file; the suffix says what kind."""
+    """Write networks, without noise and on the CPU, with notes about them to a new file; the suffix says what kind."""
     refuse_target(path)
-    about = _about(config, observation_size, num_actions)
+    about = write_notes(_notes(config, observation_names, action_names))
     module = Greedy(networks).eval()
-    example = torch.zeros(EXAMPLES, observation_size), torch.ones(EXAMPLES, num_actions, dtype=torch.bool)
+    observations = torch.zeros(EXAMPLES, len(observation_names))
+    example = observations, torch.ones(EXAMPLES, len(action_names), dtype=torch.bool)
     write = _onnx_bytes if path.suffix.lower() == ONNX else _torchscript_bytes
     with torch.no_grad(), _without_warnings():
         data = write(module, example, about)
@@ -137,48 +130,30 @@ def load_exported(path: Path) -> tuple[Config, ExportedPolicy]:
     """
     if not is_exported(path):
         raise MisuseError(f"{path} ends in {path.suffix!r}: an exported policy ends in {ONNX} or {TORCHSCRIPT}")
-    data = _read(path)
-    kept, about = _load_onnx(path, data) if path.suffix.lower() == ONNX else _load_torchscript(path, data)
-    config, observation_size, num_actions = _read_about(path, about)
-    kind = OnnxPolicy if path.suffix.lower() == ONNX else TorchScriptPolicy
-    policy = kind(kept, observation_size, num_actions)
-    _try(path, policy)
-    return config, policy
+    policy = load_policy(path) if path.suffix.lower() == ONNX else _load_torchscript(path)
+    source = f"config in {path}"
+    return unpack(config_from_toml(policy.notes.config, source), policy.notes.files, source), policy
 
 
-def _about(config: Config, observation_size: int, num_actions: int) -> dict[str, str]:
-    files = files_of(config)
-    own = {"files": json.dumps(files)} if files else {}
-    return own | {
-        "format": str(FORMAT),
-        "config": config_to_toml(with_short_names(config)),
-        "observation_size": str(observation_size),
-        "num_actions": str(num_actions),
-        "soulsgym": package_versions().get("soulsgym", ""),
-    }
-
-
-def _read_about(path: Path, about: Mapping[str, str]) -> tuple[Config, int, int]:
-    written = about.get("format", "")
-    if not written:
-        raise RunError(f"{path}: was not written by `souls export`: export the run again")
-    if written != str(FORMAT):
-        raise RunError(f"{path}: has format {written}, this soulsgym reads {FORMAT}: update soulsgym or export again")
-    try:
-        source = f"config in {path}"
-        config = unpack(config_from_toml(about["config"], source), _files(about), source)
-        return config, int(about["observation_size"]), int(about["num_actions"])
-    except (KeyError, ValueError) as error:
-        if isinstance(error, ConfigError):
-            raise
-        raise _damaged(path, repr(error)) from error
-
-
-def _files(about: Mapping[str, str]) -> dict[str, str]:
-    files = json.loads(about.get("files", "{}"))
-    if not isinstance(files, dict) or not all(isinstance(text, str) for text in files.values()):
-        raise ValueError("its files are no table of texts")
-    return files
+def _notes(config: Config, observation_names: Names, action_names: Names) -> PolicyNotes:
+    notes = PolicyNotes(
+        format=FORMAT,
+        soulsgym=VERSION,
+        observation_names=observation_names,
+        action_names=action_names,
+        masks=config.actions.masks,
+        config=config_to_toml(with_short_names(config)),
+        files=files_of(config),
+    )
+    if config.world == "gym":
+        return replace(notes, gym_id=config.gym.id)
+    return replace(
+        notes,
+        boss=file_name(config.fight.boss),
+        variant=file_name(config.fight.main_variant),
+        encoder={"name": config.encoder.name, "history": config.encoder.history},
+        decisions=config.fight.decisions,
+    )
 
 
 def _onnx_bytes(module: Greedy, example: tuple[Tensor, Tensor], about: Mapping[str, str]) -> bytes:
@@ -221,53 +196,26 @@ def _without_sources(archive: io.BytesIO) -> bytes:
     return kept.getvalue()
 
 
-def _load_onnx(path: Path, data: bytes) -> tuple[Any, dict[str, str]]:
-    require("onnxruntime")
-    import onnxruntime  # type: ignore[import-untyped]
-    from onnxruntime.capi import onnxruntime_pybind11_state as errors  # type: ignore[import-untyped]
-
-    try:
-        session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
-    except (errors.Fail, errors.InvalidArgument, errors.InvalidGraph, errors.InvalidProtobuf, errors.NotImplemented,
-            errors.RuntimeException) as error:  # fmt: skip
-        raise _damaged(path, str(error)) from error
-    notes = session.get_modelmeta().custom_metadata_map
-    return session, {key.removeprefix(PREFIX): text for key, text in notes.items() if key.startswith(PREFIX)}
-
-
-def _load_torchscript(path: Path, data: bytes) -> tuple[torch.jit.ScriptModule, dict[str, str]]:
-    extra: dict[str, Any] = {NOTES: ""}
+def _load_torchscript(path: Path) -> TorchScriptPolicy:
+    data, extra = _read(path), {NOTES: ""}
     try:
         with _without_warnings():
             module = torch.jit.load(io.BytesIO(data), "cpu", _extra_files=extra)  # type: ignore[no-untyped-call]
-        return module, json.loads(extra[NOTES] or "{}")
+        entries = json.loads(extra[NOTES] or "{}")
     except (RuntimeError, ValueError) as error:
-        raise _damaged(path, str(error)) from error
-
-
-def _try(path: Path, policy: ExportedPolicy) -> None:
-    """One choice, so that a network that does not fit its own description is found now and not in a fight."""
-    observations = np.zeros((1, policy.observation_size), np.float32)
-    try:
-        chosen = policy.choose(observations, np.ones((1, policy.num_actions), np.bool_))
-    except Exception as error:  # the errors of two foreign runtimes, which have no base in common
-        raise _damaged(path, str(error)) from error
-    if chosen.shape != (1,) or not 0 <= chosen[0] < policy.num_actions:
-        raise _damaged(path, f"it chose {chosen.tolist()} of {policy.num_actions} actions")
-
-
-def _damaged(path: Path, why: str) -> RunError:
-    text = why.strip().splitlines()[0] if why.strip() else "unknown reason"
-    return RunError(f"{path}: is no exported policy or is damaged ({text}): export the run again")
+        raise damaged(path, str(error)) from error
+    policy = TorchScriptPolicy(module, read_notes(path, entries))
+    try_policy(path, policy)
+    return policy
 
 
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError as error:
-        raise RunError(f"{path}: there is no such file: write it with `souls export`") from error
+        raise PolicyError(f"{path}: there is no such file: write it with `souls export`") from error
     except OSError as error:
-        raise RunError(f"{path}: cannot be read: {reason(error)}") from error
+        raise PolicyError(f"{path}: cannot be read: {reason(error)}") from error
 
 
 def _write_new(path: Path, data: bytes) -> None:

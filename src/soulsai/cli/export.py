@@ -15,20 +15,20 @@ def export(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="New file: .onnx (ONNX) or .pt (TorchScript).")],
     latest: Latest = False,
 ) -> None:
-    """Write the policy of a run to a new file, with its config inside.
+    """Write the policy of a run to a new file, with the names of its inputs and actions and its config inside.
 
     Inputs are `observation` (rows x numbers, float32) and `mask` (rows x actions, true where open); outputs are
-    `action` and `scores`. Prefer ONNX: loading a TorchScript file runs the code inside it.
+    `action` and `scores`. Prefer ONNX: it plays without torch, and loading a TorchScript file runs the code inside it.
 
     Example: souls export runs/mine gundyr.onnx
     """
     from soulsai.acting.exported import export_policy, refuse_target
-    from soulsai.learning.loading import load_networks, open_run, sizes_of
+    from soulsai.learning.loading import load_networks, names_of, open_run
     from soulsai.learning.wiring import quiet
 
     refuse_target(file)
     config, networks = load_networks(open_run(run), latest=latest, warn=warn)
     quiet(networks)
-    observation_size, num_actions = sizes_of(config)
-    export_policy(networks, config, file, observation_size=observation_size, num_actions=num_actions)
-    typer.echo(f"{file}: {observation_size} numbers in, {num_actions} actions out; try `souls eval {file}`")
+    observations, actions = names_of(config)
+    export_policy(networks, config, file, observation_names=observations, action_names=actions)
+    typer.echo(f"{file}: {len(observations)} numbers in, {len(actions)} actions out; try `souls eval {file}`")

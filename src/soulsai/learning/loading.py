@@ -66,7 +66,8 @@ def load_contestant(text: str, *, latest: bool = False, warn: Warn = log.warning
     path = Path(text)
     if is_exported(path) and not path.is_dir():
         config, exported = load_exported(path)
-        _refuse_other_sizes(f"policy {path}", (exported.observation_size, exported.num_actions), sizes_of(config))
+        notes = exported.notes
+        _refuse_other_sizes(f"policy {path}", (len(notes.observation_names), len(notes.action_names)), sizes_of(config))
         return Contestant(path.name, config, exported)
     run = open_run(text)
     config, policy = load_policy(run, latest=latest, warn=warn)
@@ -106,13 +107,20 @@ def load_networks(run: Run, *, latest: bool = False, warn: Warn = log.warning) -
     return config, networks
 
 
-def sizes_of(config: Config) -> tuple[int, int]:
-    """Numbers the policy sees, and actions it chooses from."""
+def names_of(config: Config) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the numbers that the policy sees are called, and the actions it chooses from."""
     if config.world == "gym":
         world = GymWorld(config.gym.id, 1, config.gym.kwargs)
         world.close()
-        return world.observation_size, world.num_actions
-    return build_encoder(config, main_spec(config), 1).size, len(build_actions(config).indices)
+        observations = tuple(f"observation_{index}" for index in range(world.observation_size))
+        return observations, tuple(f"action_{index}" for index in range(world.num_actions))
+    return build_encoder(config, main_spec(config), 1).names, build_actions(config).names
+
+
+def sizes_of(config: Config) -> tuple[int, int]:
+    """Numbers the policy sees, and actions it chooses from."""
+    observations, actions = names_of(config)
+    return len(observations), len(actions)
 
 
 def _tensors(saved: Checkpoint, name: str, *, latest: bool) -> Tensors:

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -13,10 +15,11 @@ from soulsai.acting import exported
 from soulsai.acting.exported import export_policy, load_exported
 from soulsai.config import load_preset, with_settings
 from soulsai.errors import RunError
-from soulsai.learning.loading import load_contestant, sizes_of
+from soulsai.learning.loading import load_contestant, names_of, sizes_of
 from soulsai.learning.wiring import quiet
-from soulsgym.errors import MissingPackage, MisuseError
+from soulsgym.errors import MissingPackage, MisuseError, PolicyError
 
+LIMIT_S = 180.0
 KINDS = {
     "ppo": ("smoke", ["network.normalize=true", "network.separate=true", "network.layer_norm=true"]),
     "c51": ("smoke-q", ["q.distribution=c51", "q.dueling=true", "q.noisy=true", "network.normalize=true"]),
@@ -30,8 +33,8 @@ def config_for(kind):
 
 
 def export(networks, config, path):
-    observation_size, num_actions = sizes_of(config)
-    export_policy(networks, config, path, observation_size=observation_size, num_actions=num_actions)
+    observation_names, action_names = names_of(config)
+    export_policy(networks, config, path, observation_names=observation_names, action_names=action_names)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +96,10 @@ def test_onnx_file_describes_itself(written):
     assert all(isinstance(shape[0], str) for shape in shapes.values())  # any number of rows
     notes = {entry.key: entry.value for entry in model.metadata_props}
     assert notes["souls.format"] == "1"
-    assert 'id = "CartPole-v1"' in notes["souls.config"]
+    assert 'id = "CartPole-v1"' in json.loads(notes["souls.config"])
+    assert json.loads(notes["souls.gym_id"]) == "CartPole-v1"
+    assert json.loads(notes["souls.observation_names"]) == [f"observation_{index}" for index in range(4)]
+    assert json.loads(notes["souls.action_names"]) == ["action_0", "action_1"]
 
 
 @pytest.mark.parametrize("suffix", [".onnx", ".pt"])
@@ -129,14 +135,14 @@ def test_damaged_file_is_one_sentence(written, suffix, damage):
     path = written(suffix)
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(
-        RunError, match=f"small{suffix}: (is no exported policy or is damaged|was not written)"
+        PolicyError, match=f"small{suffix}: (is no exported policy or is damaged|was not written)"
     ) as caught:
         load_exported(path)
     assert "\n" not in str(caught.value)
 
 
 def test_missing_file(tmp_path):
-    with pytest.raises(RunError, match="there is no such file: write it with `souls export`"):
+    with pytest.raises(PolicyError, match="there is no such file: write it with `souls export`"):
         load_exported(tmp_path / "none.onnx")
     with pytest.raises(MisuseError, match="an exported policy ends in"):
         load_exported(tmp_path / "none.txt")
@@ -149,7 +155,7 @@ def test_onnx_file_of_someone_else(written):
     model = onnx.load(path)
     del model.metadata_props[:]
     onnx.save(model, path)
-    with pytest.raises(RunError, match="was not written by `souls export`"):
+    with pytest.raises(PolicyError, match="was not written by `souls export`"):
         load_exported(path)
 
 
@@ -162,7 +168,7 @@ def test_newer_format(written):
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
-    with pytest.raises(RunError, match="has format 2, this soulsgym reads 1"):
+    with pytest.raises(PolicyError, match="has format 2, this soulsgym reads 1"):
         load_exported(path)
 
 
@@ -171,7 +177,8 @@ def test_policy_that_does_not_fit_its_config(random_networks, tmp_path):
     small = with_settings(load_preset("smoke"), ["network.hidden=[4]", "encoder.name=soulsai74"])
     other = with_settings(small, ["encoder.history=2"])
     path = tmp_path / "old.pt"
-    export_policy(random_networks(small), other, path, observation_size=74, num_actions=20)
+    observation_names, action_names = names_of(small)
+    export_policy(random_networks(small), other, path, observation_names=observation_names, action_names=action_names)
     with pytest.raises(RunError, match=r"takes 74 numbers and 20 actions, but its config makes 148 and 20"):
         load_contestant(str(path))
 
@@ -182,3 +189,49 @@ def test_missing_library_is_named(small, random_networks, tmp_path, monkeypatch)
         MissingPackage, match=r"onnx and onnxscript are not installed; run: pip install '[\w-]+\[export\]'"
     ):
         export(random_networks(small), small, tmp_path / "policy.onnx")
+
+
+PLAY = """
+import sys
+sys.modules["torch"] = sys.modules["soulsai"] = None  # importing either fails
+import numpy as np
+from soulsgym.actions import controls_of
+from soulsgym.engine import standard_starts
+from soulsgym.parts.actions import make_actions
+from soulsgym.parts.encoders import make_encoder
+from soulsgym.players import load_policy
+from soulsgym.sim.engine import SimEngine
+from soulsgym.spec import load_fight
+
+policy, n = load_policy(sys.argv[1]), 3
+notes, spec = policy.notes, load_fight(policy.notes.boss, policy.notes.variant)
+engine, actions = SimEngine(spec, n), make_actions(names=notes.action_names)
+encoder = make_encoder(notes.encoder["name"], n, spec, history=notes.encoder["history"])
+assert encoder.names == notes.observation_names and actions.names == notes.action_names
+everyone, last = np.ones(n, np.bool_), np.full(n, -1)
+seen, masks, chosen = np.zeros((n, encoder.size), np.float32), np.ones((n, len(actions)), np.bool_), []
+rows = {"observations": [], "masks": [], "chosen": []}
+engine.reset(everyone, standard_starts(n), np.arange(n, dtype=np.uint64))
+encoder.begin(engine.fights, everyone)
+for _ in range(40):
+    encoder.encode(engine.fights, last, everyone, seen)
+    actions.open(engine.fights, masks)
+    chosen = policy.choose(seen, masks)
+    last = actions.numbers(chosen)
+    engine.step(controls_of(last))
+    for name, value in (("observations", seen), ("masks", masks), ("chosen", chosen)):
+        rows[name].append(value.copy())
+np.savez(sys.argv[2], **{name: np.concatenate(values) for name, values in rows.items()})
+"""
+
+
+def test_plays_fights_where_torch_cannot_be_imported(random_networks, tmp_path):
+    config = with_settings(load_preset("smoke"), ["network.hidden=[16]", "encoder.history=2", "actions.preset=reduced"])
+    networks = random_networks(config)
+    export(networks, config, tmp_path / "policy.onnx")
+    command = [sys.executable, "-c", PLAY, str(tmp_path / "policy.onnx"), str(tmp_path / "played.npz")]
+    subprocess.run(command, check=True, timeout=LIMIT_S)
+    with np.load(tmp_path / "played.npz") as played:
+        assert len(played["chosen"]) == 120
+        again = quiet(networks).choose(played["observations"], played["masks"])
+        np.testing.assert_array_equal(played["chosen"], again)

@@ -22,7 +22,8 @@ def test_file_loads_again(run, tmp_path, suffix):
     assert result.stdout == f"{file}: 147 numbers in, 20 actions out; try `souls eval {file}`\n"
     config, policy = load_exported(file)
     assert config == config_from_toml(run.config_toml, "")
-    assert (policy.observation_size, policy.num_actions) == (147, 20)
+    assert (len(policy.notes.observation_names), len(policy.notes.action_names)) == (147, 20)
+    assert (policy.notes.boss, policy.notes.encoder) == ("iudex", {"name": "player", "history": 1})
 
 
 def test_existing_file(run, tmp_path):
