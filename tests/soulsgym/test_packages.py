@@ -1,7 +1,6 @@
 """The sentence for a missing package names it and the command that installs it."""
 
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -15,7 +14,6 @@ from soulsgym.packages import DISTRIBUTION, EXTRAS, OTHER_NAMES, VERSION, instal
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NOT_NEEDED_TO_RUN = {"dev"}
-LIMIT_S = 120.0
 
 
 def name_of(requirement):
@@ -94,19 +92,3 @@ def test_import_errors_that_an_extra_helps_against():
 )
 def test_other_errors_are_left_alone(error):
     assert missing_package(error) is None
-
-
-WITHOUT_TORCH = "import sys; sys.modules['torch'] = None; from soulsai.cli.main import main; main()"
-
-
-@pytest.mark.parametrize("words", ["train smoke", "eval runs/mine", "serve smoke", "export runs/mine a.onnx"])
-def test_commands_without_torch_say_what_to_install(words, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH, *words.split()],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        cwd=tmp_path,
-    )
-    assert (done.returncode, done.stderr) == (2, f"souls: torch is not installed; run: {install_command('train')}\n")
-    assert list(tmp_path.iterdir()) == []

@@ -50,7 +50,7 @@ def compare_runs(
     Example: souls compare runs/mine player:duellist
     """
     from soulsai.evaluation import compare
-    from soulsai.learning.loading import load_contestant
+    from soulsai.learning.contestants import load_contestant
 
     both = [load_contestant(text, latest=latest, warn=warn) for text in (a, b)]
     options = FightOptions(variant, randomize, phase, full, no_hit, boss)

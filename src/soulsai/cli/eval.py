@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from soulsai.evaluation.evaluation import EvaluationSettings
     from soulsai.evaluation.witness import Witness
-    from soulsai.learning.loading import Contestant
+    from soulsai.learning.contestants import Contestant
     from soulsgym.game.engine import GameOptions
 
 
@@ -69,7 +69,7 @@ def evaluate_run(
 
     Example: souls eval runs/mine --fights 1000 --variant hard
     """
-    from soulsai.learning.loading import load_contestant
+    from soulsai.learning.contestants import load_contestant
 
     options = FightOptions(variant, randomize, phase, full, no_hit, boss)
     number = options.fights(fights)

@@ -44,7 +44,7 @@ def record(
     """
     from soulsai.errors import RunError
     from soulsai.evaluation.thoughts import about_boss, write_told
-    from soulsai.learning.loading import load_contestant
+    from soulsai.learning.contestants import load_contestant
     from soulsgym.envs.registry import IN_THE_GAME
 
     if out.exists():

@@ -28,7 +28,7 @@ from soulsai.cli.measuring import (
 if TYPE_CHECKING:
     from soulsai.evaluation.fighter import Fighter
     from soulsai.evaluation.thoughts import Told
-    from soulsai.learning.loading import Contestant
+    from soulsai.learning.contestants import Contestant
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
 """One of these tells programs on Linux where to open windows."""
@@ -67,7 +67,7 @@ def watch(
         else:
             typer.echo(_replayed(run, fight, video, pixels))
         return
-    from soulsai.learning.loading import load_contestant
+    from soulsai.learning.contestants import load_contestant
     from soulsgym.spec import load_fight
 
     one = load_contestant(run, latest=latest, warn=warn)
@@ -147,9 +147,7 @@ def _read(file: str, number: int) -> Told:
 
 def _played(one: Contestant, fighter: Fighter, seed: int, settings: dict[str, Any]) -> Told:
     """Play the fight to its end, and think it through where there is a network to look into."""
-    from soulsai.acting.policy import NetworkPolicy
     from soulsai.evaluation.evaluate import evaluate
-    from soulsai.evaluation.thinking import think
     from soulsai.evaluation.thoughts import Told, about_boss
     from soulsai.evaluation.witness import Witness
 
@@ -160,8 +158,14 @@ def _played(one: Contestant, fighter: Fighter, seed: int, settings: dict[str, An
     about |= about_boss(settings["boss"], settings["variant"])
     if one.run is not None:
         about["step"] = one.run.status().step
-    if one.config is None or not isinstance(one.policy, NetworkPolicy):
-        return Told(seen.recording, about, None, "its player has no network that could be looked into")
+    no_network = Told(seen.recording, about, None, "its player has no network that could be looked into")
+    if one.config is None:
+        return no_network
+    from soulsai.acting.policy import NetworkPolicy
+    from soulsai.evaluation.thinking import think
+
+    if not isinstance(one.policy, NetworkPolicy):
+        return no_network
     about |= {"algorithm": one.config.algorithm, "encoder": one.config.encoder.name}
     return Told(seen.recording, about, think(one.config, one.policy, seen.recording))
 

@@ -1,10 +1,9 @@
-"""Policies from where they are kept: runs and exported files; and scripted players to measure them against."""
+"""Policies from where they are kept: runs and exported files."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -12,57 +11,26 @@ import torch
 from soulsai.acting.exported import is_exported, load_exported
 from soulsai.acting.fighter import PolicyFighter
 from soulsai.acting.gym_world import GymWorld
-from soulsai.acting.policy import NetworkPolicy, Policy
+from soulsai.acting.policy import NetworkPolicy
 from soulsai.checkpoints.store import Checkpoint, CheckpointStore
 from soulsai.config.schema import Config
 from soulsai.errors import RunError
-from soulsai.evaluation.fighter import Fighter, ScriptedFighter
+from soulsai.learning.contestants import Contestant, Warn, refuse_gym
 from soulsai.learning.wiring import build_actions, build_encoder, build_fighter, build_networks, main_spec, quiet
 from soulsai.networks import ActorCritic, QNetwork
 from soulsai.runs.fight_files import config_of
 from soulsai.runs.run import Run
-from soulsgym.errors import MisuseError
 
-PLAYER = "player:"
-"""Before the name of a scripted player."""
 ROOT = Path("runs")
 """Where runs are when only their name is given."""
 
 Tensors = Mapping[str, torch.Tensor]
 Networks = dict[str, ActorCritic | QNetwork]
-Warn = Callable[[str], None]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Contestant:
-    """Someone to measure or watch: the policy of a run or of an exported file, or a scripted player."""
-
-    name: str
-    config: Config | None = None  # none for a scripted player
-    policy: Policy | None = None
-    run: Run | None = None
-    player: str = ""
-
-    @property
-    def is_gym(self) -> bool:
-        """Whether it plays a Gymnasium environment instead of fights."""
-        return self.config is not None and self.config.world == "gym"
-
-    def fighter(self, boss: str) -> Fighter:
-        """The same as a fighter; a scripted player fights `boss`."""
-        if self.config is None or self.policy is None:
-            return ScriptedFighter(self.player, boss=boss)
-        _refuse_gym(self.name, self.config)
-        return build_fighter(self.config, self.policy)
-
-
-def load_contestant(text: str, *, latest: bool = False, warn: Warn = log.warning) -> Contestant:
-    """Who is meant by the folder or the name of a run, an exported file, or player:NAME."""
-    if text.startswith(PLAYER):
-        name = text.removeprefix(PLAYER)
-        ScriptedFighter(name)
-        return Contestant(text, player=name)
+def load_trained(text: str, *, latest: bool = False, warn: Warn = log.warning) -> Contestant:
+    """The policy of a run, by folder or name, or of an exported file."""
     path = Path(text)
     if is_exported(path) and not path.is_dir():
         config, exported = load_exported(path)
@@ -89,7 +57,7 @@ def load_policy(run: Run, *, latest: bool = False, warn: Warn = log.warning) -> 
 def load_fighter(run: Run, *, latest: bool = False, warn: Warn = log.warning) -> PolicyFighter:
     """The policy of a run as a fighter."""
     config, policy = load_policy(run, latest=latest, warn=warn)
-    _refuse_gym(run.name, config)
+    refuse_gym(run.name, config)
     return build_fighter(config, policy)
 
 
@@ -148,8 +116,3 @@ def _refuse_other_sizes(what: str, found: tuple[int, int], needed: tuple[int, in
             f"{what} takes {found[0]} numbers and {found[1]} actions, but its config makes {needed[0]} and {needed[1]} "
             f"in this version of soulsgym: export the run again"
         )
-
-
-def _refuse_gym(name: str, config: Config) -> None:
-    if config.world == "gym":
-        raise MisuseError(f"{name} plays {config.gym.id}, not fights: give a run that was trained on fights")

@@ -15,7 +15,8 @@ from soulsai.acting import exported
 from soulsai.acting.exported import export_policy, load_exported
 from soulsai.config import load_preset, with_settings
 from soulsai.errors import RunError
-from soulsai.learning.loading import load_contestant, names_of, sizes_of
+from soulsai.learning.contestants import load_contestant
+from soulsai.learning.loading import names_of, sizes_of
 from soulsai.learning.wiring import quiet
 from soulsgym.errors import MissingPackage, MisuseError, PolicyError
 

@@ -10,7 +10,8 @@ from soulsai.checkpoints.store import CheckpointStore
 from soulsai.config import config_from_toml, config_to_toml, load_preset, with_settings
 from soulsai.errors import RunError
 from soulsai.evaluation import Evaluation, ScriptedFighter, evaluate
-from soulsai.learning.loading import load_contestant, load_fighter, load_networks, load_policy, open_run, sizes_of
+from soulsai.learning.contestants import load_contestant
+from soulsai.learning.loading import load_fighter, load_networks, load_policy, open_run, sizes_of
 from soulsai.runs.run import Run
 from soulsgym.errors import MisuseError
 
