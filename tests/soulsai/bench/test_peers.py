@@ -125,7 +125,7 @@ def test_in_the_race_the_peer_gets_the_same_fights_without_our_loop():
 
 @needs_peer
 def test_the_peer_races_with_its_own_defaults_and_is_judged_in_full_fights(monkeypatch):
-    monkeypatch.setattr(peers, "PEER_FIGHTS", 2)
+    monkeypatch.setattr(peers, "PEER_FIGHTS", 3)
     monkeypatch.setattr(peers, "CHECK_FIGHTS", 2)
     monkeypatch.setattr(peers, "CHECK_EVERY_S", 0.0)
     models = []
@@ -133,7 +133,7 @@ def test_the_peer_races_with_its_own_defaults_and_is_judged_in_full_fights(monke
     said: list[str] = []
     found = peers._their_lap(load_preset("iudex"), 0.0, said.append)
     (model,) = models
-    assert (model.n_steps, model.batch_size, model.n_epochs, model.n_envs) == (2048, 64, 10, 2)
+    assert (model.n_steps, model.batch_size, model.n_epochs, model.n_envs) == (2048, 64, 10, 3)
     assert found.reached_s is None
     assert found.win_rate == 0.0
     assert "0.0% of 2 fights" in said[-1]
