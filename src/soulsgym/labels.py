@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
 from soulsgym.spec import FightSpec
+
+
+def player_labels(spec: FightSpec) -> list[str]:
+    """The names of the player's labels, in the order of their ids."""
+    return [label.name for label in spec.player_animations]
+
+
+def label_begins(label: npt.NDArray[Any], shown_s: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Where in a row of records another label appears, or the same one again; always at the first record."""
+    begins = np.ones(len(label), np.bool_)
+    begins[1:] = (label[1:] != label[:-1]) | (shown_s[1:] < shown_s[:-1])
+    return begins
 
 
 def boss_moves_by_label(spec: FightSpec, phase: int) -> dict[int, int]:

@@ -166,7 +166,8 @@ def fight_of(told: Told, number: int) -> Told:
     """Fight `number`, counted from 1, alone."""
     low, high = told.recording.bounds()[number - 1]
     one = told.recording
-    recording = Recording(one.fights[low:high], one.actions[low:high], one.episodes[low:high], one.source)
+    simulation = one.simulation and replace(one.simulation, seeds=one.simulation.seeds[number - 1 : number])
+    recording = Recording(one.fights[low:high], one.actions[low:high], one.episodes[low:high], one.source, simulation)
     return replace(told, recording=recording, thoughts=told.thoughts and told.thoughts.of(low, high))
 
 

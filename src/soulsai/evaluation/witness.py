@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from soulsai.evaluation.evaluation import EvaluationSettings
+from soulsai.evaluation.seeds import evaluation_seeds
 from soulsgym.actions import ACTION_CONTROLS, NOTHING, Controls
+from soulsgym.envs.fights import FightSettings
 from soulsgym.errors import MisuseError
-from soulsgym.recordings.recording import Recording
+from soulsgym.recordings.exact import simulation_of
+from soulsgym.recordings.recording import Recording, Simulation
+from soulsgym.spec import is_path
 from soulsgym.state import FIGHT, Fights, Outcome, copied
 
 RUNNING = int(Outcome.RUNNING)
@@ -96,8 +100,26 @@ class Witness:
         """One of those that were seen."""
         for each in self._rounds:
             if 0 <= number - each.first < len(each.last):
-                return SeenFight(number, _recording(each, number - each.first))
+                recording = _recording(each, number - each.first)
+                return SeenFight(number, replace(recording, simulation=self._simulation(number)))
         raise MisuseError(f"fight {number} was not seen, only {len(self)} were; give 0 to {len(self) - 1}")
+
+    def _simulation(self, number: int) -> Simulation | None:
+        """What repeats a fight to the last bit: none in the game, with a rule of our own, or with files of the user."""
+        settings = self.settings
+        if settings is None or settings.engine != "sim" or settings.no_hit:
+            return None
+        if settings.draw_seeds or is_path(settings.boss) or is_path(settings.variant):
+            return None
+        fight = FightSettings(
+            boss=settings.boss,
+            phase=settings.phase,
+            changes=settings.full,
+            random_player_pose=settings.random_pose,
+            randomize=settings.randomize,
+            variant=settings.variant,
+        )
+        return simulation_of(fight, evaluation_seeds(settings.seed, number, 1).tolist())
 
     def first(self) -> SeenFight | None:
         """The first fight; none before an evaluation has ended."""

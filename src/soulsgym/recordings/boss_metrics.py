@@ -14,6 +14,7 @@ from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.geometry import wrap_angle
 from soulsgym.recordings.metrics import GOALS, Metric
+from soulsgym.recordings.player_metrics import gap_m
 from soulsgym.recordings.replay import Episode, Replay
 from soulsgym.recordings.script import follow_ups
 from soulsgym.sim.engine import SimEngine
@@ -35,7 +36,6 @@ AWAY_M = 8.0
 TURNING_STEPS = 20
 
 Array = npt.NDArray[Any]
-_GOAL = {goal.id: goal for goal in GOALS}
 
 
 @dataclass(frozen=True)
@@ -79,18 +79,17 @@ def _motion_metric(episodes: list[Episode], spec: FightSpec) -> Metric:
     for episode in episodes:
         real, sim = recorded_steps(episode), episode.boss_steps
         known = np.zeros(len(real), bool)
-        for stay in episode.script.stays:
-            known[stay.first : stay.last + 1] = stay.known
+        for span in episode.script.spans:
+            known[span.first : span.last + 1] = span.known
         known[0] = False
-        gap = np.hypot(*(episode.fights["player_pose"][:, :2] - episode.fights["boss_pose"][:, :2]).T)
         forward.append((sim["forward"] - real[:, 0])[known])
         right.append((sim["right"] - real[:, 1])[known])
         yaw.append(np.degrees(wrap_angle(sim["yaw"] - real[:, 2]))[known])
         moves.append(sim["move"][known])
-        free.append((gap > spec.boss.least_distance_m + 0.1)[known])
+        free.append((gap_m(episode.fights) > spec.boss.least_distance_m + 0.1)[known])
     f, r, y, m = (np.concatenate(parts) for parts in (forward, right, yaw, moves))
     if not len(f):
-        return Metric(_GOAL["M8"], None, 0)
+        return Metric(GOALS["M8"], None, 0)
     apart = np.concatenate(free)
     both = np.stack([f, r])
     details = {"forward": _rms(f), "right": _rms(r), "yaw deg": _rms(y), "median yaw deg": float(np.median(np.abs(y)))}
@@ -100,7 +99,7 @@ def _motion_metric(episodes: list[Episode], spec: FightSpec) -> Metric:
         details["in contact"] = _rms(both[:, ~apart])
     for move in np.unique(m):
         details[spec.boss.moves[move].name] = _rms(both[:, m == move])
-    return Metric(_GOAL["M8"], _rms(both), len(f), details)
+    return Metric(GOALS["M8"], _rms(both), len(f), details)
 
 
 def _link_metric(episodes: list[Episode], replay: Replay) -> Metric:
@@ -108,14 +107,13 @@ def _link_metric(episodes: list[Episode], replay: Replay) -> Metric:
     linked: dict[tuple[int, int], list[float]] = {}
     ended: dict[int, list[float]] = {}
     for episode in episodes:
-        stays = episode.script.stays
-        for stay, following in itertools.pairwise(stays):
-            if not stay.known or stay.first == 0:
+        for span, following in itertools.pairwise(episode.script.spans):
+            if not span.known or span.first == 0:
                 continue
             if following.linked:
-                linked.setdefault((stay.move, following.move), []).append(stay.lasted_s)
-            elif moves[stay.move].kind in ("attack", "turn") and not moves[stay.move].grab_move:
-                ended.setdefault(stay.move, []).append(stay.lasted_s)
+                linked.setdefault((span.move, following.move), []).append(span.lasted_s)
+            elif moves[span.move].kind in ("attack", "turn") and not moves[span.move].grab_move:
+                ended.setdefault(span.move, []).append(span.lasted_s)
     details: dict[str, float] = {}
     differences = []
     for (move, following_move), times in sorted(linked.items()):
@@ -127,7 +125,7 @@ def _link_metric(episodes: list[Episode], replay: Replay) -> Metric:
         away_m = replay.spec.boss.least_distance_m
         details[f"{moves[move].name} label"] = abs(_label_time(replay, move, 0, 0, away_m) - float(np.median(times)))
     samples = sum(len(times) for times in linked.values())
-    return Metric(_GOAL["M9"], max(differences, default=None), samples, details)
+    return Metric(GOALS["M9"], max(differences, default=None), samples, details)
 
 
 def _label_time(replay: Replay, move: int, row: int, links: int, away_m: float) -> float:
@@ -167,9 +165,9 @@ def _move_time_s(episode: Episode, i: int, move: int, ago_s: float, step_s: floa
     """The time of a move some time before the observation `i`, by the clock of its label."""
     shown_s = episode.fights["boss_animation_duration"][:, 0].astype(float)
     for index, since_s in ((i, -ago_s), (i - 1, step_s - ago_s)):
-        for stay in episode.script.stays:
-            if stay.move == move and stay.first <= index <= stay.last and shown_s[index] + since_s >= stay.lead_s:
-                return float(shown_s[index] + since_s - stay.lead_s)
+        for span in episode.script.spans:
+            if span.move == move and span.first <= index <= span.last and shown_s[index] + since_s >= span.lead_s:
+                return float(shown_s[index] + since_s - span.lead_s)
     began_at = episode.script.entries["tick"][episode.script.entries["move"] == move]
     tick = TICKS_PER_STEP * (i - ago_s / step_s)
     return float(tick - began_at[began_at <= tick].max(initial=0)) * step_s / TICKS_PER_STEP
@@ -200,7 +198,7 @@ def _hit_metric(episodes: list[Episode], replay: Replay) -> Metric:
         false_hits += len(left)
     details |= {"wrong damage": wrong_damage, "missed": missed, "false": false_hits}
     fault = f"{wrong_damage} with wrong damage, {missed} missed" if wrong_damage or missed else ""
-    return Metric(_GOAL["M10"], max(differences, default=None), len(differences), details, fault)
+    return Metric(GOALS["M10"], max(differences, default=None), len(differences), details, fault)
 
 
 def _same(episode: Episode, k: int, real: RecordedHit, replay: Replay) -> bool:
@@ -231,7 +229,7 @@ def _speed_metric(episodes: list[Episode], spec: FightSpec) -> Metric:
         details["turn deg recorded"], details["turn deg simulated"] = float(np.median(turns)), _turn_limit_deg(spec)
         differences.append(100.0 * abs(details["turn deg simulated"] / details["turn deg recorded"] - 1.0))
     samples = int(details["n walk m"] + details["n turn deg"])
-    return Metric(_GOAL["M11"], max(differences, default=None), samples, details)
+    return Metric(GOALS["M11"], max(differences, default=None), samples, details)
 
 
 def _saturated(speeds: Array) -> Array:

@@ -8,6 +8,7 @@ from statistics import median_low
 
 import numpy as np
 
+from soulsgym.labels import player_labels
 from soulsgym.recordings.replay import Episode
 from soulsgym.spec import FightSpec
 
@@ -50,7 +51,7 @@ def player_departure(episode: Episode, spec: FightSpec) -> Departure:
     if not len(left):
         return Departure(episode.number, len(real), None, "")
     first = int(left[0])
-    names = [*(label.name for label in spec.player_animations), "an unknown label"]
+    names = [*player_labels(spec), "an unknown label"]
     reason = f"{away_m[first]:.3g} m away"
     if mislabelled[first]:
         reason = f"{names[sim['label'][first]]} instead of {names[real['player_animation'][first]]}"

@@ -30,7 +30,7 @@ def data_digest(spec: FightSpec) -> str:
 
 
 def recorded_spec(recording: Recording) -> FightSpec | None:
-    """The moveset of a recording of the simulator; None for one of the game, which does not tell."""
+    """The fight of a recording of the simulator; None for one of the game, which does not tell."""
     if recording.simulation is None:
         return None
     settings = recording.simulation.settings

@@ -14,7 +14,7 @@ from soulsgym.spec import FightSpec
 
 
 def measure_fidelity(recording: Recording, spec: FightSpec) -> Fidelity:
-    """Replay the recording on the simulator of `moveset` and measure every metric.
+    """Replay the recording on the simulator and measure every metric.
 
     The player restarts from recorded moments, with the boss, the camera, the blows and, within its step, the moment of
     a press as recorded; the boss restarts with every move, with the player as recorded. Nothing is fitted here. Beside

@@ -27,7 +27,7 @@ class Goal:
         return value >= self.target if self.higher_is_better else value <= self.target
 
 
-GOALS = (
+_ALL = (
     Goal("M1", "roll displacement", "m", "mean error of a free roll after its first step, 7 steps on", None, "0.21"),
     Goal("M2", "player, one step", "m", "mean error of the position one step on", 0.07, "0.046"),
     Goal("M3", "player, 10 steps", "m", "mean error of the position 10 steps on", 0.45, "0.35"),
@@ -40,6 +40,7 @@ GOALS = (
     Goal("M10", "hit time", "s", "largest difference of the moment of a hit", 0.03, "0.02"),
     Goal("M11", "boss speeds", "%", "larger difference of walking speed and saturated turn", 2.0, "1.7"),
 )
+GOALS = {goal.id: goal for goal in _ALL}
 
 
 @dataclass(frozen=True)

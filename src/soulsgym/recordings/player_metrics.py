@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.geometry import wrap_angle
+from soulsgym.labels import label_begins, player_labels
 from soulsgym.recordings.metrics import GOALS, Metric
 from soulsgym.recordings.replay import Episode
 from soulsgym.sim.replay import NO_BLOW
@@ -21,7 +22,6 @@ TOUCHING_M = 0.15
 """Bodies closer than this to their least distance may be pushing each other."""
 
 Array = npt.NDArray[Any]
-_GOAL = {goal.id: goal for goal in GOALS}
 
 
 def mean_of(values: Array) -> float | None:
@@ -34,7 +34,7 @@ def player_metrics(episodes: list[Episode], spec: FightSpec) -> list[Metric]:
     one = np.concatenate([_position_errors(episode, 1, 1) for episode in episodes])
     return [
         _roll_metric(episodes, spec),
-        Metric(_GOAL["M2"], mean_of(one), len(one), _spread("", one)),
+        Metric(GOALS["M2"], mean_of(one), len(one), _spread("", one)),
         _far_metric(episodes),
         *_state_metrics(episodes),
         _heading_metric(episodes, spec),
@@ -76,7 +76,7 @@ def _far_metric(episodes: list[Episode]) -> Metric:
             details[f"mean@{ahead}"] = float(np.mean(values))
             details[f"median@{ahead}"] = float(np.median(values))
             details[f"n@{ahead}"] = len(values)
-    return Metric(_GOAL["M3"], mean_of(errors[FAR]), len(errors[FAR]), details)
+    return Metric(GOALS["M3"], mean_of(errors[FAR]), len(errors[FAR]), details)
 
 
 def _states(episodes: list[Episode], ahead: int) -> Iterator[tuple[Array, Array]]:
@@ -105,10 +105,11 @@ def _state_metrics(episodes: list[Episode]) -> list[Metric]:
                 100.0 * float(masks.mean()),
                 100.0 * float(labels.mean()),
             )
-    return [Metric(_GOAL[key], mean_of(values[key]), len(values[key]), details[key]) for key in ("M4", "M5", "M6")]
+    return [Metric(GOALS[key], mean_of(values[key]), len(values[key]), details[key]) for key in ("M4", "M5", "M6")]
 
 
-def _gap_m(fights: Array) -> Array:
+def gap_m(fights: Array) -> Array:
+    """Metres between the centres of player and boss."""
     apart = fights["player_pose"][:, :2] - fights["boss_pose"][:, :2]
     gaps: Array = np.hypot(apart[:, 0], apart[:, 1])
     return gaps
@@ -125,31 +126,29 @@ def _is_free(episode: Episode, first: int, spec: FightSpec) -> bool:
         and (np.diff(shown_s) > 0.0).all()
         and (episode.blows["move"][first + 1 : first + ROLL_STEPS + 1] == NO_BLOW).all()
         and (np.diff(part["player_hp"][:, 0]) == 0.0).all()
-        and (_gap_m(part) > spec.boss.least_distance_m + TOUCHING_M).all()
+        and (gap_m(part) > spec.boss.least_distance_m + TOUCHING_M).all()
         and (part["lock_on"] == 1).all()
     )
 
 
 def _roll_metric(episodes: list[Episode], spec: FightSpec) -> Metric:
-    labels = [label.name for label in spec.player_animations]
+    labels = player_labels(spec)
     rolls = [labels.index(name) for name in spec.player.roll.animations]
     errors = []
     for episode in episodes:
         fights = episode.fights
         label, shown_s = fights["player_animation"], fights["player_animation_duration"][:, 0]
-        begins = (label[1:] != label[:-1]) | (np.diff(shown_s) < 0.0)
-        for first in (
-            np.flatnonzero(begins & np.isin(label[1:], rolls) & (shown_s[1:] < spec.player.label_s_per_step)) + 1
-        ):
+        begins = label_begins(label, shown_s) & np.isin(label, rolls) & (shown_s < spec.player.label_s_per_step)
+        for first in np.flatnonzero(begins[1:]) + 1:
             if _is_free(episode, int(first), spec):
                 sim, real = episode.predictions[first, ROLL_STEPS], fights["player_pose"][first + ROLL_STEPS]
                 errors.append(np.hypot(sim["x"] - real[0], sim["y"] - real[1]))
     values = np.array(errors)
-    return Metric(_GOAL["M1"], mean_of(values), len(values), _spread("", values))
+    return Metric(GOALS["M1"], mean_of(values), len(values), _spread("", values))
 
 
 def _heading_metric(episodes: list[Episode], spec: FightSpec) -> Metric:
-    labels = [label.name for label in spec.player_animations]
+    labels = player_labels(spec)
     attacks = [labels.index(move.animation) for move in spec.player.moves if move.kind in ("attack", "parry")]
     groups = {
         "walking": [labels.index("Move"), *(i for i, name in enumerate(labels) if name.startswith("RunStop"))],
@@ -169,4 +168,4 @@ def _heading_metric(episodes: list[Episode], spec: FightSpec) -> Metric:
         counts[group] = len(values)
         if len(values):
             details[f"median {group}"], details[f"mean {group}"] = float(np.median(values)), float(values.mean())
-    return Metric(_GOAL["M7"], details.get("median walking"), counts["walking"], details)
+    return Metric(GOALS["M7"], details.get("median walking"), counts["walking"], details)

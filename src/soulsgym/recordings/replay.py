@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from soulsgym.actions import ACTION_CONTROLS, NOTHING, Button
 from soulsgym.engine import standard_starts
+from soulsgym.labels import label_begins, player_labels
 from soulsgym.recordings.recording import Recording
 from soulsgym.recordings.script import Script, boss_script
 from soulsgym.sim.engine import SimEngine
@@ -55,7 +56,7 @@ class Episode:
 
 
 class Replay:
-    """The simulator prepared to follow recordings of one moveset."""
+    """The simulator prepared to follow recordings of one fight."""
 
     def __init__(self, spec: FightSpec) -> None:
         self.spec = spec
@@ -103,11 +104,12 @@ class Replay:
         blows = np.zeros(len(fights), BLOW)
         blows["move"], blows["tick"] = NO_BLOW, -1
         kinds = [move.kind for move in self.spec.player.moves]
-        starts = [self._label(name) for name in self.spec.player.flinch_animations]
+        labels = player_labels(self.spec)
+        flinches = [labels.index(name) for name in self.spec.player.flinch_animations]
+        begins = label_begins(label, shown_s)
         for i in range(1, len(fights)):
             role = self.roles[label[i] + 1]
-            begins = label[i] != label[i - 1] or shown_s[i] < shown_s[i - 1]
-            if begins and (label[i] in starts or (role >= 0 and kinds[role] in ("reaction", "grabbed"))):
+            if begins[i] and (label[i] in flinches or (role >= 0 and kinds[role] in ("reaction", "grabbed"))):
                 ago = round(shown_s[i] / self.tick_s)
                 blows[i] = (role, max(0, TICKS_PER_STEP - ago), 0.0)
             elif fights["player_hp"][i, 0] < fights["player_hp"][i - 1, 0] and role >= 0 and kinds[role] == "parry":
@@ -115,14 +117,12 @@ class Replay:
                 blows[i] = (GUARDED_BLOW, TICKS_PER_STEP // 2, cost)
         return blows
 
-    def _label(self, name: str) -> int:
-        return [label.name for label in self.spec.player_animations].index(name)
-
 
 def unbound_buttons(recording: Recording, spec: FightSpec) -> tuple[Button, ...]:
     """Buttons that were pressed while open and never began a move: keys the recorded game had not bound."""
     begun_by_press = _labels_of_presses(spec)
-    label, shown_s = recording.fights["player_animation"], recording.fights["player_animation_duration"][:, 0]
+    label = recording.fights["player_animation"]
+    begins = label_begins(label, recording.fights["player_animation_duration"][:, 0])
     hp = recording.fights["player_hp"][:, 0]
     tried: dict[Button, bool] = {}
     for low, high in recording.bounds():
@@ -132,7 +132,7 @@ def unbound_buttons(recording: Recording, spec: FightSpec) -> tuple[Button, ...]
             # A blow in the same step takes the press away.
             if button is not Button.NONE and recording.fights["action_mask"][i - 1, action] and hp[i] >= hp[i - 1]:
                 # Other labels change whatever is pressed: a walk comes to its stop, and then the player stands.
-                began = (label[i] != label[i - 1] or shown_s[i] < shown_s[i - 1]) and label[i] in begun_by_press
+                began = begins[i] and label[i] in begun_by_press
                 tried[button] = tried.get(button, False) or bool(began)
     return tuple(button for button, worked in tried.items() if not worked)
 
@@ -150,7 +150,7 @@ def _pressed(actions: npt.NDArray[np.int64], unbound: tuple[Button, ...]) -> npt
 
 
 def _within(fights: Fights, player_labels: int, boss_labels: int) -> Fights:
-    """The records with labels this moveset does not know shown as unknown."""
+    """The records with labels this fight does not have shown as unknown."""
     fights = fights.copy()
     for name, known in (("player_animation", player_labels), ("boss_animation", boss_labels)):
         fights[name][(fights[name] < -1) | (fights[name] >= known - 1)] = -1
@@ -160,7 +160,7 @@ def _within(fights: Fights, player_labels: int, boss_labels: int) -> Fights:
 def _roles(spec: FightSpec) -> Array:
     """By label + 1: the move it stands for, or what the player does that is no move."""
     player = spec.player
-    labels = [label.name for label in spec.player_animations]
+    labels = player_labels(spec)
     roles = np.full(len(labels) + 1, NO_MOVE, np.int64)
     for index in reversed(range(len(player.moves))):
         roles[labels.index(player.moves[index].animation) + 1] = index

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.labels import boss_moves_by_label
+from soulsgym.labels import boss_moves_by_label, label_begins
 from soulsgym.sim.replay import SCRIPT
 from soulsgym.sim.tables import TICKS_PER_STEP
 from soulsgym.spec import FightSpec
@@ -25,7 +25,7 @@ NEARLY_OVER_S = 0.05
 
 
 @dataclass(frozen=True)
-class Stay:
+class LabelSpan:
     """A label from where it appears to where the next one does.
 
     `lasted_s` is counted from where the move really began; it is NaN for the last label of an episode.
@@ -45,7 +45,7 @@ class Script:
     """The moves of an episode, for the kernel and one by one."""
 
     entries: npt.NDArray[Any]
-    stays: tuple[Stay, ...]
+    spans: tuple[LabelSpan, ...]
     moves_by_label: dict[int, int]
 
     def move_at(self, tick: float) -> int:
@@ -73,8 +73,8 @@ def boss_script(fights: Fights, spec: FightSpec, tick_s: float) -> Script:
     """Read one episode."""
     reader = _Reader(spec, tick_s)
     label, shown_s = fights["boss_animation"], fights["boss_animation_duration"][:, 0].astype(float)
-    firsts = np.flatnonzero(np.concatenate([[True], (np.diff(label) != 0) | (np.diff(shown_s) < 0.0)])).tolist()
-    stays = []
+    firsts = np.flatnonzero(label_begins(label, shown_s)).tolist()
+    spans = []
     for first, end in zip(firsts, [*firsts[1:], len(fights)], strict=True):
         known = boss_moves_by_label(spec, int(fights["phase"][first]))
         move = known.get(int(label[first]), reader.idle)
@@ -84,8 +84,8 @@ def boss_script(fights: Fights, spec: FightSpec, tick_s: float) -> Script:
             lasted_s = shown_s[end - 1] + TICKS_PER_STEP * tick_s - shown_s[end] - lead_s
         # Where a recording begins in the middle of a move, nobody knows by how much its label led.
         whole = first > 0 or shown_s[0] <= TICKS_PER_STEP * tick_s
-        stays.append(Stay(move, first, end - 1, lasted_s, lead_s, linked, whole and int(label[first]) in known))
-    return Script(_packed(reader.begun, tick_s), tuple(stays), boss_moves_by_label(spec, int(fights["phase"][0])))
+        spans.append(LabelSpan(move, first, end - 1, lasted_s, lead_s, linked, whole and int(label[first]) in known))
+    return Script(_packed(reader.starts, tick_s), tuple(spans), boss_moves_by_label(spec, int(fights["phase"][0])))
 
 
 class _Reader:
@@ -93,14 +93,14 @@ class _Reader:
 
     def __init__(self, spec: FightSpec, tick_s: float) -> None:
         self.idle = spec.boss.move_index("idle")
-        self.begun: list[tuple[float, int]] = []
+        self.starts: list[tuple[float, int]] = []
         self._moves, self._links, self._tick_s = spec.boss.moves, follow_ups(spec.boss), tick_s
 
     def begin(self, move: int, shown_at: float) -> tuple[float, bool]:
         """A label appears: by how much it leads its move, and whether it is the next of a chain."""
         at, linked = shown_at, False
-        if self.begun:
-            began_at, running = self.begun[-1]
+        if self.starts:
+            began_at, running = self.starts[-1]
             before = self._moves[running]
             over_at = began_at + before.end_s / self._tick_s
             recovering = before.kind == "attack" and (over_at - shown_at) * self._tick_s > NEARLY_OVER_S
@@ -108,15 +108,15 @@ class _Reader:
             waits = self._moves[move].kind in ("attack", "idle") and before.grab_move != self._moves[move].name
             if recovering and waits and not linked:
                 at = over_at
-        if self.begun and self.begun[-1][0] >= at:
-            self.begun.pop()
-        self.begun.append((at, move))
+        if self.starts and self.starts[-1][0] >= at:
+            self.starts.pop()
+        self.starts.append((at, move))
         return (at - shown_at) * self._tick_s, linked
 
 
-def _packed(begun: list[tuple[float, int]], tick_s: float) -> npt.NDArray[Any]:
-    rows = np.zeros(len(begun), SCRIPT)
-    for row, (at, move) in zip(rows, begun, strict=True):
+def _packed(starts: list[tuple[float, int]], tick_s: float) -> npt.NDArray[Any]:
+    rows = np.zeros(len(starts), SCRIPT)
+    for row, (at, move) in zip(rows, starts, strict=True):
         row["tick"] = max(0, math.ceil(at - 1e-6))
         row["offset_s"], row["move"] = (row["tick"] - at) * tick_s, move
     return rows

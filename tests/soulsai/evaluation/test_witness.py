@@ -9,6 +9,8 @@ from soulsai.evaluation.witness import Witness
 from soulsgym.actions import controls_of
 from soulsgym.engine import standard_starts
 from soulsgym.errors import MisuseError
+from soulsgym.recordings import read_recording, write_recording
+from soulsgym.recordings.exact import exact_departures
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import load_fight
 from soulsgym.state import Outcome
@@ -108,3 +110,29 @@ def test_nothing_seen():
     assert Witness().lost() == []
     with pytest.raises(MisuseError, match="a witness of 0 fights"):
         Witness(0)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"phase": 2, "full": False, "random_pose": True}, {"randomize": 1.0}, {"variant": "hard"}]
+)
+def test_a_fight_is_repeated_to_the_last_bit(tmp_path, settings):
+    witness = Witness(3)
+    evaluate(ScriptedFighter("duellist"), 3, seed=5, step_limit=120, witness=witness, **settings)
+    for number in (0, 2):
+        file = tmp_path / f"{number}.npz"
+        write_recording(file, witness.fight(number).recording)
+        [departure] = exact_departures(read_recording(file))
+        assert (departure.step, departure.steps > 20) == (None, True)
+
+
+@pytest.mark.parametrize("settings", [{"no_hit": True}, {"variant": "drawn:2"}])
+def test_what_the_seed_alone_does_not_repeat_has_none(settings):
+    witness = Witness(1)
+    evaluate(ScriptedFighter("idle"), 1, step_limit=5, witness=witness, **settings)
+    assert witness.fight(0).recording.simulation is None
+
+
+def test_a_boss_of_ones_own_leaves_no_path_in_the_recording(sentinel):
+    witness = Witness(1)
+    evaluate(ScriptedFighter("idle"), 1, step_limit=5, witness=witness, boss=str(sentinel))
+    assert witness.fight(0).recording.simulation is None

@@ -132,7 +132,7 @@ def test_a_wrong_recording_is_noticed(spec, own):
 
 
 def test_every_metric_is_there_once(own_fidelity):
-    assert [metric.goal for metric in own_fidelity.metrics] == list(GOALS)
+    assert [metric.goal for metric in own_fidelity.metrics] == list(GOALS.values())
 
 
 def test_short_episodes_leave_metrics_empty(spec):
@@ -146,7 +146,7 @@ def test_short_episodes_leave_metrics_empty(spec):
 
 
 def test_goal_directions():
-    low, high = GOALS[1], GOALS[4]
+    low, high = GOALS["M2"], GOALS["M5"]
     assert (low.met(0.0), low.met(1.0), low.met(None)) == (True, False, None)
     assert (high.met(100.0), high.met(10.0)) == (True, False)
     assert Metric(low, 0.0, 1, fault="1 missed").ok is False
@@ -174,9 +174,9 @@ def test_a_link_begins_with_its_label(spec):
     fights = boss_labels(spec, ("Attack3012", 0.0, 11), ("Attack3001", 0.0, 5))
     script = boss_script(fights, spec, TICK_S)
     assert moves_of(spec, script) == ["thrust", "swing"]
-    assert script.stays[1].linked
-    assert script.stays[1].lead_s == 0.0
-    assert script.stays[0].lasted_s == pytest.approx(11 * 0.097)
+    assert script.spans[1].linked
+    assert script.spans[1].lead_s == 0.0
+    assert script.spans[0].lasted_s == pytest.approx(11 * 0.097)
     assert script.entries["tick"].tolist() == [0, 66]
 
 
@@ -185,8 +185,8 @@ def test_an_attack_decided_while_recovering_waits_for_the_end_of_the_one_before(
     script = boss_script(fights, spec, TICK_S)
     sweep = spec.boss.moves[spec.boss.move_index("sweep")]
     assert moves_of(spec, script) == ["sweep", "thrust"]
-    assert script.stays[1].lead_s == pytest.approx(sweep.end_s - 29 * 0.097)
-    assert not script.stays[1].linked
+    assert script.spans[1].lead_s == pytest.approx(sweep.end_s - 29 * 0.097)
+    assert not script.spans[1].linked
 
 
 def test_the_idle_label_hides_the_end_of_an_attack(spec):
