@@ -47,6 +47,7 @@ def watch(
     no_hit: NoHit = None,
     latest: Latest = False,
     size: Annotated[str, typer.Option(help="Width and height of the picture in pixels.")] = "960x720",
+    fps: Annotated[int, typer.Option(help="Pictures a second of a window or video: 10 (one a step), 20, ... 60.")] = 10,
     fight: Annotated[int, typer.Option(min=1, help="Which fight of a recording.")] = 1,
     html: Annotated[
         Path | None, typer.Option(help="New file (.html) that plays the fight in any browser, with what it thinks.")
@@ -65,7 +66,7 @@ def watch(
         if html is not None or terminal:
             typer.echo(_told_again(_read(run, fight), Path(run).stem, html))
         else:
-            typer.echo(_replayed(run, fight, video, pixels))
+            typer.echo(_replayed(run, fight, video, pixels, fps))
         return
     from soulsai.learning.contestants import load_contestant
     from soulsgym.spec import load_fight
@@ -79,19 +80,19 @@ def watch(
         typer.echo(_told_again(_played(one, fighter, seed, settings), one.name, html))
         return
     if video is None:
-        typer.echo(_shown(fighter, seed, settings, pixels))
+        typer.echo(_shown(fighter, seed, settings, pixels, fps))
         return
     from soulsai.evaluation.video import record_video
 
     with bar(f"recording {video}"):
-        summary = record_video(video, fighter, seed=seed, size=pixels, **settings)
+        summary = record_video(video, fighter, seed=seed, size=pixels, fps=fps, **settings)
     typer.echo(summary.sentence)
 
 
-def _replayed(file: str, number: int, video: Path | None, size: tuple[int, int]) -> str:
+def _replayed(file: str, number: int, video: Path | None, size: tuple[int, int], fps: int) -> str:
     """Show a recorded fight; how it ended."""
     from soulsai.evaluation.thoughts import read_told, spec_of
-    from soulsai.evaluation.video import write_video
+    from soulsai.evaluation.video import shares_of_a_step, write_video
     from soulsgym.actions import ACTION_CONTROLS
     from soulsgym.errors import MisuseError
     from soulsgym.render import FightRenderer
@@ -103,12 +104,14 @@ def _replayed(file: str, number: int, video: Path | None, size: tuple[int, int])
         raise MisuseError(f"--fight {number} is not in {file}, which holds {len(bounds)}; give 1 to {len(bounds)}")
     if video is not None:
         with bar(f"writing {video}"):
-            return write_video(video, recording, number - 1, spec, size=size).sentence
+            return write_video(video, recording, number - 1, spec, size=size, fps=fps).sentence
     low, high = bounds[number - 1]
-    renderer = FightRenderer(spec, size)
+    shares = shares_of_a_step(fps)
+    renderer = FightRenderer(spec, size, fps=fps)
     _open_window(renderer, recording.fights[low])
     for record, action in zip(recording.fights[low + 1 : high], recording.actions[low + 1 : high], strict=True):
-        renderer.show(record, ACTION_CONTROLS[action])
+        for share in shares:
+            renderer.show(record, ACTION_CONTROLS[action], share)
     renderer.close()
     return _ending(recording.fights[high - 1])
 
@@ -195,10 +198,11 @@ def _pixels(size: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _shown(fighter: Fighter, seed: int, settings: dict[str, Any], size: tuple[int, int]) -> str:
+def _shown(fighter: Fighter, seed: int, settings: dict[str, Any], size: tuple[int, int], fps: int) -> str:
     """Play a fight in a window; how it ended."""
     from soulsai.evaluation.evaluate import STEP_LIMIT, begin_fights, played_steps
     from soulsai.evaluation.evaluation import EvaluationSettings
+    from soulsai.evaluation.video import shares_of_a_step
     from soulsgym.render import FightRenderer
     from soulsgym.sim.engine import SimEngine
     from soulsgym.spec import load_fight
@@ -209,11 +213,13 @@ def _shown(fighter: Fighter, seed: int, settings: dict[str, Any], size: tuple[in
     fight = EvaluationSettings(**(standard | settings), seed=seed, fights=1)
     spec = load_fight(fight.boss, fight.variant)
     engine = SimEngine(spec, 1, phase=fight.phase, changes=fight.full, randomize=fight.randomize)
-    renderer = FightRenderer(spec, size)
+    shares = shares_of_a_step(fps)
+    renderer = FightRenderer(spec, size, fps=fps)
     begin_fights(engine, fight, 0, 1)
     _open_window(renderer, engine.fights[0])
     for _, controls, _ in played_steps(engine, fighter, fight):
-        renderer.show(engine.fights[0], controls[0])
+        for share in shares:
+            renderer.show(engine.fights[0], controls[0], share)
     renderer.close()
     return _ending(engine.fights[0])
 

@@ -32,6 +32,7 @@ from soulsgym.state import Fights, Outcome
 SUFFIXES = (".mp4", ".gif")
 STEPS_PER_S = 10
 """A step is 0.1 s of the game."""
+MOST_FPS = 120
 LAST_PICTURE_S = 1.5
 """How long the end of the fight stays."""
 BLOCK_PX = 2
@@ -82,11 +83,11 @@ def record_video(
     step_limit: int = STEP_LIMIT,
     no_hit: bool = False,
     size: tuple[int, int] = (960, 720),
-    fps: float = STEPS_PER_S,
+    fps: int = STEPS_PER_S,
 ) -> VideoSummary:
-    """Play the first fight of an evaluation with this seed and write every step to an .mp4 or .gif.
+    """Play the first fight of an evaluation with this seed and write it to an .mp4 or .gif, at the speed of the game.
 
-    `fps` other than 10 makes it faster or slower than the game.
+    `fps` is 10 or a multiple of it: pictures between the steps make it smooth.
     """
     _refuse_impossible(path, size, fps)
     settings = EvaluationSettings(
@@ -110,7 +111,7 @@ def write_video(
     spec: FightSpec,
     *,
     size: tuple[int, int] = (960, 720),
-    fps: float = STEPS_PER_S,
+    fps: int = STEPS_PER_S,
 ) -> VideoSummary:
     """Write fight `number` of a recording, of the simulator or of the game, to an .mp4 or .gif."""
     _refuse_impossible(path, size, fps)
@@ -119,16 +120,25 @@ def write_video(
     pictures = 0
     with _writer(path, size, fps) as write:
         for fight, action in zip(recording.fights[low:high], recording.actions[low:high], strict=True):
-            picture = renderer.draw(fight, ACTION_CONTROLS[action])
-            write(picture)
-            pictures += 1
+            for share in shares_of_a_step(fps):
+                picture = renderer.draw(fight, ACTION_CONTROLS[action], share)
+                write(picture)
+                pictures += 1
         for _ in range(round(LAST_PICTURE_S * fps)):
             write(picture)
             pictures += 1
     return _summary(path, spec, recording.fights[high - 1 : high], pictures)
 
 
-def _refuse_impossible(path: Path, size: tuple[int, int], fps: float) -> None:
+def shares_of_a_step(fps: int) -> list[float]:
+    """The moments of a step, as shares of it, at which pictures are made."""
+    if not STEPS_PER_S <= fps <= MOST_FPS or fps % STEPS_PER_S:
+        raise MisuseError(f"{fps} pictures a second are not possible; give 10, 20, 30 ... or {MOST_FPS}")
+    number = fps // STEPS_PER_S
+    return [(i + 1) / number for i in range(number)]
+
+
+def _refuse_impossible(path: Path, size: tuple[int, int], fps: int) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise MisuseError(f"video {path} ends in {path.suffix!r}; give a name that ends in .mp4 or .gif")
     if path.exists():
@@ -137,19 +147,19 @@ def _refuse_impossible(path: Path, size: tuple[int, int], fps: float) -> None:
         raise RunError(f"folder {path.parent} of the video is not there; make it or give another name")
     if any(side % BLOCK_PX for side in size):
         raise MisuseError(f"picture size {size} is odd, which videos cannot be; give even numbers")
-    if not 0.0 < fps <= 1000.0:
-        raise MisuseError(f"fps {fps} is not possible; give 10 for the speed of the game")
+    shares_of_a_step(fps)
 
 
 def _pictures(
-    engine: SimEngine, fighter: Fighter, settings: EvaluationSettings, renderer: FightRenderer, fps: float
+    engine: SimEngine, fighter: Fighter, settings: EvaluationSettings, renderer: FightRenderer, fps: int
 ) -> Iterator[Picture]:
     begin_fights(engine, settings, 0, 1)
     picture = renderer.draw(engine.fights[0])
     yield picture
     for _, controls, _ in played_steps(engine, fighter, settings):
-        picture = renderer.draw(engine.fights[0], controls[0])
-        yield picture
+        for share in shares_of_a_step(fps):
+            picture = renderer.draw(engine.fights[0], controls[0], share)
+            yield picture
     for _ in range(round(LAST_PICTURE_S * fps)):
         yield picture
 

@@ -48,42 +48,52 @@ class View:
         self._middle = (low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0
         self._free_px = size[0], size[1] - top_px - bottom_px
         self._origin_px = size[0] / 2.0, top_px + self._free_px[1] / 2.0
-        self._centre = self._middle
-        self.px_per_m = self._free_px[1] / FARTHEST_M
+        self._before = self._now = self._shown = (*self._middle, self._free_px[1] / FARTHEST_M)
+
+    @property
+    def px_per_m(self) -> float:
+        """How many pixels of the picture a metre takes."""
+        return self._shown[2]
 
     def to_px(self, point: Point) -> Point:
         """Where a place of the arena lies in the picture."""
-        return (
-            self._origin_px[0] + (point[0] - self._centre[0]) * self.px_per_m,
-            self._origin_px[1] - (point[1] - self._centre[1]) * self.px_per_m,
-        )
+        x, y, px_per_m = self._shown
+        return self._origin_px[0] + (point[0] - x) * px_per_m, self._origin_px[1] - (point[1] - y) * px_per_m
 
     def jump(self, a: Point, b: Point) -> None:
         """Show a new fight."""
-        self._centre, self.px_per_m = self._wanted(a, b)
+        self._before = self._now = self._shown = self._wanted(a, b)
 
     def follow(self, a: Point, b: Point) -> None:
         """Ease towards the two fighters, by what lies beyond a distance within which the view keeps still."""
-        (x, y), px_per_m = self._wanted(a, b)
-        dx, dy = x - self._centre[0], y - self._centre[1]
+        (wanted_x, wanted_y, wanted_scale), (x, y, px_per_m) = self._wanted(a, b), self._now
+        dx, dy = wanted_x - x, wanted_y - y
         far = math.hypot(dx, dy)
         if far > STILL_M:
             share = EASE * (far - STILL_M) / far
-            self._centre = self._centre[0] + share * dx, self._centre[1] + share * dy
-        zoom = math.log(px_per_m / self.px_per_m)
+            x, y = x + share * dx, y + share * dy
+        zoom = math.log(wanted_scale / px_per_m)
         if abs(zoom) > STILL_ZOOM:
-            self.px_per_m *= math.exp(ZOOM_EASE * (zoom - math.copysign(STILL_ZOOM, zoom)))
+            px_per_m *= math.exp(ZOOM_EASE * (zoom - math.copysign(STILL_ZOOM, zoom)))
+        self._before, self._now = self._now, (x, y, px_per_m)
+        self._shown = self._now
 
-    def _wanted(self, a: Point, b: Point) -> tuple[Point, float]:
+    def show(self, share: float) -> None:
+        """Show what was in view at a share of the last step."""
+        if share < 1.0:
+            x, y, px_per_m = (a + share * (b - a) for a, b in zip(self._before, self._now, strict=True))
+            self._shown = x, y, px_per_m
+        else:
+            self._shown = self._now
+
+    def _wanted(self, a: Point, b: Point) -> tuple[float, float, float]:
         """The centre and the scale that show both best."""
-        centre = (
-            (a[0] + b[0]) / 2.0 * (1.0 - CONTEXT_SHARE) + self._middle[0] * CONTEXT_SHARE,
-            (a[1] + b[1]) / 2.0 * (1.0 - CONTEXT_SHARE) + self._middle[1] * CONTEXT_SHARE,
-        )
-        half_x = max(abs(a[0] - centre[0]), abs(b[0] - centre[0])) + self._around_m
-        half_y = max(abs(a[1] - centre[1]), abs(b[1] - centre[1])) + self._around_m
+        x = (a[0] + b[0]) / 2.0 * (1.0 - CONTEXT_SHARE) + self._middle[0] * CONTEXT_SHARE
+        y = (a[1] + b[1]) / 2.0 * (1.0 - CONTEXT_SHARE) + self._middle[1] * CONTEXT_SHARE
+        half_x = max(abs(a[0] - x), abs(b[0] - x)) + self._around_m
+        half_y = max(abs(a[1] - y), abs(b[1] - y)) + self._around_m
         fit = min(self._free_px[0] / (2.0 * half_x), self._free_px[1] / (2.0 * half_y))
-        return centre, min(max(fit, self._free_px[1] / FARTHEST_M), self._free_px[1] / self._nearest_m)
+        return x, y, min(max(fit, self._free_px[1] / FARTHEST_M), self._free_px[1] / self._nearest_m)
 
 
 class Canvas:

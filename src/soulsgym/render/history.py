@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from soulsgym.geometry import wrap_angle
 from soulsgym.render.areas import Point, Stand
 from soulsgym.spec import FightSpec
 from soulsgym.state import Outcome
@@ -86,6 +87,9 @@ class History:
         self.spans: list[MoveSpan] = []
         """What the boss did in the last step: the end of one move, and the beginning of the next."""
         self.player_loss, self.boss_loss = Loss(), Loss()
+        self.record: np.void | None = None
+        self.before: np.void | None = None
+        """The last record, and the one before it if it is that of the step before."""
 
     def notice(self, fight: np.void) -> tuple[bool, bool]:
         """Take in a record; tells whether it is another one than last time, and whether it begins a new fight."""
@@ -97,7 +101,9 @@ class History:
         begins = step <= self.step or self.step < 0 or step > self.step + TRAIL_STEPS
         if begins:
             self._clear()
-        self.spans = self._spans(fight, self.spans[-1] if self.spans and step == self.step + 1 else None)
+        follows = step == self.step + 1
+        self.spans = self._spans(fight, self.spans[-1] if self.spans and follows else None)
+        self.before, self.record = self.record if follows else None, fight.copy()
         self.step = step
         player, boss = Stand.of(fight["player_pose"]).at, Stand.of(fight["boss_pose"]).at
         trace = Trace(step, player, boss, self._rolls(fight), bool(fight["invulnerable"]))
@@ -109,6 +115,27 @@ class History:
         self.player_loss.notice(float(fight["player_hp"][0]), step, fight["damage_taken"] > 0.0)
         self.boss_loss.notice(float(fight["boss_hp"][0]), step, fight["damage_dealt"] > 0.0)
         return True, begins
+
+    def at(self, share: float) -> np.void:
+        """The last record as it was at a share of the step that led to it: poses and times lie in between."""
+        assert self.record is not None
+        if self.before is None or share >= 1.0:
+            return self.record
+        made, left_s = self.record.copy(), (1.0 - share) * self._spec.player.label_s_per_step
+        for key in ("player_pose", "boss_pose", "camera_pose", "time_s"):
+            way = self.record[key] - self.before[key]
+            if key in ("player_pose", "boss_pose"):
+                way[3] = wrap_angle(float(way[3]))
+            made[key] = self.before[key] + share * way
+        for key in ("player_move_s", "boss_move_s", "player_animation_duration", "boss_animation_duration"):
+            made[key] = np.maximum(self.record[key] - left_s, 0.0)
+        return made
+
+    def traces_at(self, share: float) -> list[Trace]:
+        """The traces with the last one where both fighters were at a share of the step."""
+        fight = self.at(share)
+        here = replace(self.traces[-1], player=Stand.of(fight["player_pose"]).at, boss=Stand.of(fight["boss_pose"]).at)
+        return [*self.traces[:-1], here]
 
     def _spans(self, fight: np.void, before: MoveSpan | None) -> list[MoveSpan]:
         move, move_s, step_s = int(fight["boss_move"]), float(fight["boss_move_s"]), self._spec.player.label_s_per_step

@@ -57,13 +57,13 @@ class Hud:
         self._plates: dict[tuple[int, int, int], pygame.Surface] = {}
 
     def draw(
-        self, picture: pygame.Surface, view: View, fight: np.void, control: np.void | None, history: History
+        self, picture: pygame.Surface, view: View, fight: np.void, control: np.void | None, history: History, now: float
     ) -> None:
-        """All of it, the banner below the rest."""
+        """All of it, the banner below the rest; `now` is counted in steps."""
         if fight["outcome"] != Outcome.RUNNING:
             self._draw_banner(picture, fight)
         self._draw_distance(picture, view, fight)
-        self._draw_popups(picture, view, history)
+        self._draw_popups(picture, view, history, now)
         self._draw_player(picture, fight, history.player_loss)
         self._draw_boss(picture, fight, history.boss_loss)
         self._draw_overview(picture, fight)
@@ -84,9 +84,9 @@ class Hud:
         self._plate(picture, rect.inflate(10, 4), 130)
         picture.blit(text, rect)
 
-    def _draw_popups(self, picture: pygame.Surface, view: View, history: History) -> None:
+    def _draw_popups(self, picture: pygame.Surface, view: View, history: History, now: float) -> None:
         for popup in history.popups:
-            age = (history.step - popup.step) / POPUP_STEPS
+            age = (now - popup.step) / POPUP_STEPS
             text = self._text(popup.text, LARGE, POPUP_COLOURS[popup.kind], shadow=True)
             text.set_alpha(round(255 * min(1.0, 2.0 * (1.0 - age))))
             x, y = view.to_px(popup.at)

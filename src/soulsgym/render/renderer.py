@@ -45,11 +45,14 @@ class FightRenderer:
         self._window: Window | None = None
         self._window_closed = False
 
-    def draw(self, fight: np.void, control: np.void | None = None) -> Picture:
-        """The picture of a FIGHT record, height x width x RGB; `control` is what the player pressed last."""
-        return self._scene.pixels(self._scene.paint(fight, control))
+    def draw(self, fight: np.void, control: np.void | None = None, share: float = 1.0) -> Picture:
+        """The picture of a FIGHT record, height x width x RGB; `control` is what the player pressed last.
 
-    def show(self, fight: np.void, control: np.void | None = None) -> None:
+        For more pictures than steps, draw a record several times: a `share` of 0.5 is half a step before it.
+        """
+        return self._scene.pixels(self._scene.paint(fight, control, share))
+
+    def show(self, fight: np.void, control: np.void | None = None, share: float = 1.0) -> None:
         """Show the picture in a window, at most `fps` times a second; does nothing once the user has closed it."""
         from soulsgym.render.scene import Window
 
@@ -57,7 +60,7 @@ class FightRenderer:
             return
         if self._window is None:
             self._window = Window(self._scene.size, self._title, self._fps)
-        self._window_closed = not self._window.show(self._scene.paint(fight, control))
+        self._window_closed = not self._window.show(self._scene.paint(fight, control, share))
         if self._window_closed:
             self.close()
 

@@ -13,7 +13,7 @@ from soulsgym.render import palette
 from soulsgym.render.areas import Point, Stand
 from soulsgym.render.arena import SURROUNDINGS_M, box_of, grid_lines, rim, shades
 from soulsgym.render.canvas import FINE, Canvas, View
-from soulsgym.render.history import History
+from soulsgym.render.history import History, Trace
 from soulsgym.render.hud import BOTTOM_PX, TOP_PX, Hud
 from soulsgym.render.shapes import (
     DASHES,
@@ -51,18 +51,21 @@ class Scene:
         self._hud = Hud(spec, size) if words else None
         self._picture = pygame.Surface(size, depth=32)
 
-    def paint(self, fight: np.void, control: np.void | None) -> pygame.Surface:
-        """The picture of a record; the same surface every time."""
+    def paint(self, fight: np.void, control: np.void | None, share: float = 1.0) -> pygame.Surface:
+        """The picture of a record at a share of the step that led to it; the same surface every time."""
         player, boss = Stand.of(fight["player_pose"]), Stand.of(fight["boss_pose"])
         changed, begins = self._history.notice(fight)
         if begins:
             self._view.jump(player.at, boss.at)
         elif changed:
             self._view.follow(player.at, boss.at)
-        self._paint_arena(fight, control, player, boss)
+        self._view.show(share)
+        shown = self._history.at(share)
+        now = self._history.step - 1.0 + share
+        self._paint_arena(shown, control, self._history.traces_at(share), now)
         pygame.transform.smoothscale(self._canvas.surface, self.size, self._picture)
         if self._hud is not None:
-            self._hud.draw(self._picture, self._view, fight, control, self._history)
+            self._hud.draw(self._picture, self._view, shown, control, self._history, now)
         return self._picture
 
     def pixels(self, picture: pygame.Surface) -> npt.NDArray[np.uint8]:
@@ -75,15 +78,16 @@ class Scene:
         """Where a place of the arena lies in the last picture."""
         return self._view.to_px(point)
 
-    def _paint_arena(self, fight: np.void, control: np.void | None, player: Stand, boss: Stand) -> None:
-        draw, spec, history = self._canvas.draw, self._spec, self._history
+    def _paint_arena(self, fight: np.void, control: np.void | None, traces: list[Trace], now: float) -> None:
+        draw, spec = self._canvas.draw, self._spec
+        player, boss = Stand.of(fight["player_pose"]), Stand.of(fight["boss_pose"])
         self._ground.draw(self._canvas)
         draw(camera_view(fight))
-        draw(boss_blows(fight, boss, player, spec, history.spans))
+        draw(boss_blows(fight, boss, player, spec, self._history.spans))
         draw(player_blows(fight, player, spec))
         draw([Shape(DASHES, [player.at, boss.at], palette.WHITE, 0.35, 1.0, dash_px=6.0)])
-        draw(trails(history.traces, history.step, spec))
-        draw(boss_body(boss, fight, spec, history.step))
+        draw(trails(traces, now, spec))
+        draw(boss_body(boss, fight, spec, now))
         if control is not None:
             draw(pressed_direction(player, fight, control))
         draw(player_body(player, fight, spec))

@@ -28,6 +28,22 @@ def test_every_step_at_the_speed_of_the_game(tmp_path, suffix):
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_pictures_between_the_steps(tmp_path):
+    file = tmp_path / "fight.mp4"
+    summary = record_video(file, ScriptedFighter("idle"), fps=60, **SMALL)
+    assert summary.pictures == 1 + 4 * 6 + 90
+    about = next(imageio_ffmpeg.read_frames(str(file)))
+    assert about["fps"] == pytest.approx(60.0)
+    assert about["duration"] == pytest.approx(summary.pictures / 60, abs=0.05)
+
+
+@pytest.mark.parametrize("fps", [0, -10, 5, 25, 130])
+def test_pictures_a_second_that_are_not_possible(tmp_path, fps):
+    with pytest.raises(MisuseError, match=rf"^{fps} pictures a second are not possible; give 10"):
+        record_video(tmp_path / "a.mp4", ScriptedFighter("idle"), fps=fps, **SMALL)
+    assert not list(tmp_path.iterdir())
+
+
 def test_it_is_the_first_fight_of_the_evaluation(tmp_path):
     fight = evaluate(ScriptedFighter("idle"), 3, seed=7, no_hit=True)
     summary = record_video(tmp_path / "a.mp4", ScriptedFighter("idle"), seed=7, no_hit=True, size=(480, 360))

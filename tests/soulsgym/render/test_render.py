@@ -436,3 +436,46 @@ def test_view_keeps_still_while_it_can(spec):
         x, y = view.to_px(point)
         assert 0 < x < SIZE[0]
         assert 60 < y < SIZE[1] - 90
+
+
+def test_pictures_between_steps_lie_on_the_way(spec):
+    renderer = FightRenderer(spec, SIZE, words=False)
+    before = fight_of(spec, "walk", 0.5, step=1, player=(140.0, 584.0, math.pi - 0.1))
+    after = fight_of(spec, "walk", 0.6, step=2, player=(140.4, 584.0, 0.1 - math.pi))
+    pictures = [renderer.draw(before), *(renderer.draw(after, share=share) for share in (0.01, 0.5, 1.0))]
+    changed = [(picture != pictures[-1]).sum() for picture in pictures]
+    assert changed[0] >= changed[1] > changed[2] > changed[3] == 0
+    alone = FightRenderer(spec, SIZE, words=False)
+    alone.draw(before)
+    assert (alone.draw(after) == pictures[-1]).all(), "what was drawn before the record changes nothing"
+
+
+def test_a_record_between_steps(spec):
+    history = History(spec)
+    before = fight_of(spec, "walk", 0.5, step=1, player=(140.0, 584.0, math.pi - 0.1), time_s=0.1)
+    after = fight_of(spec, "thrust", 0.02, step=2, player=(140.4, 584.0, 0.1 - math.pi), time_s=0.2)
+    history.notice(before)
+    assert history.at(0.5) == before, "there is nothing before the first record"
+    history.notice(after)
+    half = history.at(0.5)
+    assert half["player_pose"][[0, 1]] == pytest.approx([140.2, 584.0])
+    assert math.cos(half["player_pose"][3]) == pytest.approx(-1.0), "the short way round"
+    assert half["time_s"] == pytest.approx(0.15)
+    assert half["boss_move_s"] == 0.0
+    assert history.at(1.0) == after
+    history.notice(fight_of(spec, step=5))
+    assert history.at(0.5)["step"] == 5
+    assert history.before is None, "steps were skipped"
+
+
+def test_view_between_steps(spec):
+    view = View(spec.arena, SIZE)
+    view.jump((140.0, 588.0), (140.0, 592.0))
+    start = view.to_px((140.0, 590.0))
+    view.follow((150.0, 588.0), (150.0, 592.0))
+    end = view.to_px((140.0, 590.0))
+    assert end[0] < start[0]
+    view.show(0.5)
+    assert view.to_px((140.0, 590.0)) == pytest.approx([(a + b) / 2 for a, b in zip(start, end, strict=True)])
+    view.show(1.0)
+    assert view.to_px((140.0, 590.0)) == end
