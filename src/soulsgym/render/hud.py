@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pygame
 
 from soulsgym.render import palette
-from soulsgym.render.areas import Point
+from soulsgym.render.areas import Point, Stand
 from soulsgym.render.arena import box_of, ring_of
 from soulsgym.render.canvas import FINE, View
 from soulsgym.render.history import FALL_MOVE, POPUP_STEPS, ROLL_MOVE, History, Loss
@@ -45,125 +44,119 @@ class Clip:
 class Hud:
     """Writes over a finished picture."""
 
-    def __init__(self, spec: FightSpec, size: tuple[int, int]) -> None:
+    def __init__(self, spec: FightSpec, picture: pygame.Surface, view: View) -> None:
         pygame.font.init()
         self._fonts = {height: pygame.font.Font(None, 2 * height) for height in (SMALL, MEDIUM, LARGE, HUGE)}
         self._texts: dict[tuple[str, int, Colour], pygame.Surface] = {}
-        self._spec = spec
-        self._size = size
+        self._spec, self._picture, self._view = spec, picture, view
+        self._size = picture.get_size()
         self._overview = Overview(spec.arena, 104)
         self._player_names = player_label_names(spec)
         self._labels: dict[int, list[str]] = {}  # of the boss, by phase
         self._plates: dict[tuple[int, int, int], pygame.Surface] = {}
 
-    def draw(
-        self, picture: pygame.Surface, view: View, fight: np.void, control: np.void | None, history: History, now: float
-    ) -> None:
+    def draw(self, fight: np.void, control: np.void | None, history: History, now: float) -> None:
         """All of it, the banner below the rest; `now` is counted in steps."""
         if fight["outcome"] != Outcome.RUNNING:
-            self._draw_banner(picture, fight)
-        self._draw_distance(picture, view, fight)
-        self._draw_popups(picture, view, history, now)
-        self._draw_player(picture, fight, history.player_loss)
-        self._draw_boss(picture, fight, history.boss_loss)
-        self._draw_overview(picture, fight)
-        self._draw_step(picture, fight, control)
-        self._draw_scale(picture, view)
+            self._draw_banner(fight)
+        self._draw_distance(fight)
+        self._draw_popups(history, now)
+        self._draw_player(fight, history.player_loss)
+        self._draw_boss(fight, history.boss_loss)
+        self._draw_overview(fight)
+        self._draw_step(fight, control)
+        self._draw_scale()
 
     # ------------------------------------------------------------ in the arena
 
-    def _draw_distance(self, picture: pygame.Surface, view: View, fight: np.void) -> None:
+    def _draw_distance(self, fight: np.void) -> None:
         """The distance, on the line between the two, or beside it when they are close."""
-        player, boss = _px(view, fight["player_pose"]), _px(view, fight["boss_pose"])
+        player, boss = (self._view.to_px(Stand.of(fight[key]).at) for key in ("player_pose", "boss_pose"))
         text = self._text(f"{math.dist(fight['player_pose'][:2], fight['boss_pose'][:2]):.1f} m", SMALL, palette.TEXT)
         dx, dy = boss[0] - player[0], boss[1] - player[1]
         length = max(math.hypot(dx, dy), 1.0)
         aside = CLOSE_ASIDE_PX / length if length < CLOSE_PX else 0.0
         middle = (player[0] + boss[0]) / 2.0 - dy * aside, (player[1] + boss[1]) / 2.0 + dx * aside
         rect = text.get_rect(center=middle)
-        self._plate(picture, rect.inflate(10, 4), 130)
-        picture.blit(text, rect)
+        self._plate(rect.inflate(10, 4), 130)
+        self._picture.blit(text, rect)
 
-    def _draw_popups(self, picture: pygame.Surface, view: View, history: History, now: float) -> None:
+    def _draw_popups(self, history: History, now: float) -> None:
         for popup in history.popups:
             age = (now - popup.step) / POPUP_STEPS
             text = self._text(popup.text, LARGE, POPUP_COLOURS[popup.kind], shadow=True)
             text.set_alpha(round(255 * min(1.0, 2.0 * (1.0 - age))))
-            x, y = view.to_px(popup.at)
+            x, y = self._view.to_px(popup.at)
             x, y = x + 26.0 * popup.side, y - 22.0 - 44.0 * age
-            picture.blit(text, text.get_rect(midleft=(x, y)) if popup.side > 0.0 else text.get_rect(midright=(x, y)))
+            self._picture.blit(text, text.get_rect(**{"midleft" if popup.side > 0.0 else "midright": (x, y)}))
 
     # ------------------------------------------------------------ bars
 
-    def _draw_player(self, picture: pygame.Surface, fight: np.void, loss: Loss) -> None:
+    def _draw_player(self, fight: np.void, loss: Loss) -> None:
         width = min(320, self._size[0] // 3)
         hp, most = float(fight["player_hp"][0]), float(fight["player_max_hp"])
         sp, most_sp = float(fight["player_sp"][0]), float(fight["player_max_sp"])
-        self._plate(picture, pygame.Rect(EDGE_PX - 8, EDGE_PX - 8, width + 76, 82), 120)
+        self._plate(pygame.Rect(EDGE_PX - 8, EDGE_PX - 8, width + 76, 82), 120)
         bar = pygame.Rect(EDGE_PX, EDGE_PX, width, 13)
-        self._bar(picture, bar, hp / most, palette.HP, loss.shown / most)
-        self._write(picture, f"{hp:.0f}", SMALL, palette.TEXT, midleft=(bar.right + 8, bar.centery))
+        self._bar(bar, hp / most, palette.HP, loss.shown / most)
+        self._write(f"{hp:.0f}", SMALL, palette.TEXT, midleft=(bar.right + 8, bar.centery))
         bar = pygame.Rect(EDGE_PX, EDGE_PX + 19, width, 10)
         # Below zero the bar fills again, in a warning colour: that much must come back before anything is possible.
         colour = palette.STAMINA if sp > 0.0 else palette.EXHAUSTED
-        self._bar(picture, bar, abs(sp) / most_sp, colour)
-        self._write(
-            picture, f"{sp:.0f}", SMALL, palette.TEXT if sp > 0.0 else colour, midleft=(bar.right + 8, bar.centery)
-        )
+        self._bar(bar, abs(sp) / most_sp, colour)
+        self._write(f"{sp:.0f}", SMALL, palette.TEXT if sp > 0.0 else colour, midleft=(bar.right + 8, bar.centery))
         name = self._player_names[int(fight["player_animation"])]
-        x = self._write(picture, name, SMALL, palette.TEXT, topleft=(EDGE_PX, bar.bottom + 8)).right
+        x = self._write(name, SMALL, palette.TEXT, topleft=(EDGE_PX, bar.bottom + 8)).right
         label_s = f"{fight['player_animation_duration'][0]:.2f} s"
-        x = self._write(picture, label_s, SMALL, palette.FAINT, topleft=(x + 8, bar.bottom + 8)).right
+        x = self._write(label_s, SMALL, palette.FAINT, topleft=(x + 8, bar.bottom + 8)).right
         for word, colour in self._player_states(fight):
-            x = self._write(picture, word, SMALL, colour, topleft=(x + 12, bar.bottom + 8)).right
-        self._timeline(picture, pygame.Rect(EDGE_PX, bar.bottom + 25, width, 4), self._player_clip(fight))
+            x = self._write(word, SMALL, colour, topleft=(x + 12, bar.bottom + 8)).right
+        self._timeline(pygame.Rect(EDGE_PX, bar.bottom + 25, width, 4), self._player_clip(fight))
 
-    def _draw_boss(self, picture: pygame.Surface, fight: np.void, loss: Loss) -> None:
+    def _draw_boss(self, fight: np.void, loss: Loss) -> None:
         boss = self._spec.boss
         width = min(620, self._size[0] - 2 * EDGE_PX)
         bar = pygame.Rect((self._size[0] - width) // 2, self._size[1] - 38, width, 14)
-        self._plate(picture, pygame.Rect(bar.left - 12, bar.top - 44, width + 24, 76), 120)
+        self._plate(pygame.Rect(bar.left - 12, bar.top - 44, width + 24, 76), 120)
         hp, most = float(fight["boss_hp"][0]), float(fight["boss_max_hp"])
-        self._bar(picture, bar, hp / most, palette.HP, loss.shown / most)
-        name = self._write(picture, boss.name, MEDIUM, palette.TEXT, bottomleft=(bar.left, bar.top - 15))
+        self._bar(bar, hp / most, palette.HP, loss.shown / most)
+        name = self._write(boss.name, MEDIUM, palette.TEXT, bottomleft=(bar.left, bar.top - 15))
         phase = f"phase {int(fight['phase'])} of {len(boss.phases)}"
-        self._write(picture, phase, SMALL, palette.FAINT, bottomleft=(name.right + 10, bar.top - 16))
+        self._write(phase, SMALL, palette.FAINT, bottomleft=(name.right + 10, bar.top - 16))
         # The label and its clock are what the observation shows; the move is what the boss really does.
         move, label = self._boss_names(fight)
         label = f"{label}  {fight['boss_animation_duration'][0]:.2f} s".strip()
-        shown = self._write(picture, label, SMALL, palette.FAINT, bottomright=(bar.right, bar.top - 16))
-        self._write(picture, move, SMALL, palette.TEXT, bottomright=(shown.left - 12, bar.top - 16))
-        self._timeline(picture, pygame.Rect(bar.left, bar.top - 10, width, 5), self._boss_clip(fight))
-        self._write(picture, f"{hp:.0f} / {most:.0f}", SMALL, palette.FAINT, midtop=(bar.centerx, bar.bottom + 3))
+        shown = self._write(label, SMALL, palette.FAINT, bottomright=(bar.right, bar.top - 16))
+        self._write(move, SMALL, palette.TEXT, bottomright=(shown.left - 12, bar.top - 16))
+        self._timeline(pygame.Rect(bar.left, bar.top - 10, width, 5), self._boss_clip(fight))
+        self._write(f"{hp:.0f} / {most:.0f}", SMALL, palette.FAINT, midtop=(bar.centerx, bar.bottom + 3))
 
-    def _bar(
-        self, picture: pygame.Surface, bar: pygame.Rect, share: float, colour: Colour, before: float = 0.0
-    ) -> None:
-        pygame.draw.rect(picture, palette.BLACK, bar.inflate(4, 4), border_radius=3)
-        pygame.draw.rect(picture, palette.TRACK, bar)
+    def _bar(self, bar: pygame.Rect, share: float, colour: Colour, before: float = 0.0) -> None:
+        pygame.draw.rect(self._picture, palette.BLACK, bar.inflate(4, 4), border_radius=3)
+        pygame.draw.rect(self._picture, palette.TRACK, bar)
         for part, shade in ((before, palette.HP_REST), (share, colour)):
             width = round(bar.width * min(max(part, 0.0), 1.0))
             # Somebody alive has a visible rest of his bar.
             width = max(width, 2) if part > 0.0 else width
-            pygame.draw.rect(picture, shade, (bar.left, bar.top, width, bar.height))
+            pygame.draw.rect(self._picture, shade, (bar.left, bar.top, width, bar.height))
             lit = palette.mix(shade, palette.WHITE, 0.22)
-            pygame.draw.rect(picture, lit, (bar.left, bar.top, width, max(2, bar.height // 4)))
+            pygame.draw.rect(self._picture, lit, (bar.left, bar.top, width, max(2, bar.height // 4)))
 
     # ------------------------------------------------------------ animations
 
-    def _timeline(self, picture: pygame.Surface, strip: pygame.Rect, clip: Clip) -> None:
+    def _timeline(self, strip: pygame.Rect, clip: Clip) -> None:
         """The way through a move, with its windows; the mark is now."""
         if clip.end_s <= 0.0:
             return
-        pygame.draw.rect(picture, palette.TRACK, strip)
+        pygame.draw.rect(self._picture, palette.TRACK, strip)
         done = round(strip.width * min(clip.move_s / clip.end_s, 1.0))
         pygame.draw.rect(
-            picture, palette.mix(palette.TRACK, palette.FAINT, 0.35), (strip.left, strip.top, done, strip.height)
+            self._picture, palette.mix(palette.TRACK, palette.FAINT, 0.35), (strip.left, strip.top, done, strip.height)
         )
         for start_s, end_s, colour in clip.spans:
             left, right = (round(strip.width * min(time_s / clip.end_s, 1.0)) for time_s in (start_s, end_s))
-            pygame.draw.rect(picture, colour, (strip.left + left, strip.top, max(right - left, 2), strip.height))
-        pygame.draw.rect(picture, palette.WHITE, (strip.left + done - 1, strip.top - 2, 3, strip.height + 4))
+            pygame.draw.rect(self._picture, colour, (strip.left + left, strip.top, max(right - left, 2), strip.height))
+        pygame.draw.rect(self._picture, palette.WHITE, (strip.left + done - 1, strip.top - 2, 3, strip.height + 4))
 
     def _player_clip(self, fight: np.void) -> Clip:
         player, move_s, move = self._spec.player, float(fight["player_move_s"]), int(fight["player_move"])
@@ -210,43 +203,40 @@ class Hud:
 
     # ------------------------------------------------------------ corners
 
-    def _draw_overview(self, picture: pygame.Surface, fight: np.void) -> None:
+    def _draw_overview(self, fight: np.void) -> None:
         width, height = self._overview.size
         left, top = self._size[0] - EDGE_PX - width + 6, EDGE_PX - 8
-        self._plate(picture, pygame.Rect(left, top, width, height), 120)
-        picture.blit(self._overview.picture, (left, top))
+        self._plate(pygame.Rect(left, top, width, height), 120)
+        self._picture.blit(self._overview.picture, (left, top))
         for key, colour, radius in (("boss_pose", palette.BOSS_EDGE, 4.5), ("player_pose", palette.PLAYER, 3.5)):
-            x, y = self._overview.px((float(fight[key][0]), float(fight[key][1])))
-            pygame.draw.aacircle(picture, colour, (left + x, top + y), radius)
+            x, y = self._overview.px(Stand.of(fight[key]).at)
+            pygame.draw.aacircle(self._picture, colour, (left + x, top + y), radius)
 
-    def _draw_step(self, picture: pygame.Surface, fight: np.void, control: np.void | None) -> None:
+    def _draw_step(self, fight: np.void, control: np.void | None) -> None:
         right, top = self._size[0] - EDGE_PX + 6, EDGE_PX + self._overview.size[1]
         lines = [(f"step {int(fight['step'])}   {fight['time_s']:.1f} s", palette.FAINT)]
         if control is not None:
             lines.append((control_name(control), palette.TEXT))
         for text, colour in lines:
-            top = self._write(picture, text, SMALL, colour, shadow=True, topright=(right, top)).bottom + 3
+            top = self._write(text, SMALL, colour, shadow=True, topright=(right, top)).bottom + 3
 
-    def _draw_scale(self, picture: pygame.Surface, view: View) -> None:
+    def _draw_scale(self) -> None:
         metres = 5
-        x, y, length = EDGE_PX, self._size[1] - EDGE_PX, round(metres * view.px_per_m)
+        x, y, length = EDGE_PX, self._size[1] - EDGE_PX, round(metres * self._view.px_per_m)
         if x + length > (self._size[0] - 620) // 2 - 20:
-            metres, length = 2, round(2 * view.px_per_m)
-        for start, end in (
-            ((x, y), (x + length, y)),
-            ((x, y - 4), (x, y + 4)),
-            ((x + length, y - 4), (x + length, y + 4)),
-        ):
-            pygame.draw.line(picture, palette.FAINT, start, end, 2)
-        self._write(picture, f"{metres} m", SMALL, palette.FAINT, shadow=True, midbottom=(x + length / 2.0, y - 4))
+            metres, length = 2, round(2 * self._view.px_per_m)
+        pygame.draw.line(self._picture, palette.FAINT, (x, y), (x + length, y), 2)
+        for end in (x, x + length):
+            pygame.draw.line(self._picture, palette.FAINT, (end, y - 4), (end, y + 4), 2)
+        self._write(f"{metres} m", SMALL, palette.FAINT, shadow=True, midbottom=(x + length / 2.0, y - 4))
 
-    def _draw_banner(self, picture: pygame.Surface, fight: np.void) -> None:
+    def _draw_banner(self, fight: np.void) -> None:
         title, colour, below = self._ending(fight)
         width, height = self._size
         band = pygame.Rect(0, round(height * 0.18), width, 120)
-        self._plate(picture, band, 190)
-        self._write(picture, title, HUGE, colour, center=(band.centerx, band.centery - 14))
-        self._write(picture, below, MEDIUM, palette.FAINT, center=(band.centerx, band.bottom - 24))
+        self._plate(band, 190)
+        self._write(title, HUGE, colour, center=(band.centerx, band.centery - 14))
+        self._write(below, MEDIUM, palette.FAINT, center=(band.centerx, band.bottom - 24))
 
     def _ending(self, fight: np.void) -> tuple[str, Colour, str]:
         time = f"after {fight['time_s']:.1f} s"
@@ -261,13 +251,11 @@ class Hud:
 
     # ------------------------------------------------------------ writing
 
-    def _write(
-        self, picture: pygame.Surface, text: str, height: int, colour: Colour, *, shadow: bool = False, **place: Point
-    ) -> pygame.Rect:
+    def _write(self, text: str, height: int, colour: Colour, *, shadow: bool = False, **place: Point) -> pygame.Rect:
         """Write at a place named as in pygame's rectangles (topleft, midbottom ...)."""
         surface = self._text(text, height, colour, shadow=shadow)
         rect = surface.get_rect(**place)
-        picture.blit(surface, rect)
+        self._picture.blit(surface, rect)
         return rect
 
     def _text(self, text: str, height: int, colour: Colour, *, shadow: bool = False) -> pygame.Surface:
@@ -294,18 +282,14 @@ class Hud:
         large = self._fonts[height].render(text, True, colour)
         return pygame.transform.smoothscale(large, (large.get_width() // 2, large.get_height() // 2))
 
-    def _plate(self, picture: pygame.Surface, rect: pygame.Rect, alpha: int) -> None:
+    def _plate(self, rect: pygame.Rect, alpha: int) -> None:
         """A dark, half transparent plate that text is legible on."""
         key = (rect.width, rect.height, alpha)
         if key not in self._plates:
             plate = pygame.Surface(rect.size, pygame.SRCALPHA, 32)
             pygame.draw.rect(plate, (*palette.PLATE, alpha), plate.get_rect(), border_radius=6)
             self._plates[key] = plate
-        picture.blit(self._plates[key], rect)
-
-
-def _px(view: View, pose: npt.NDArray[np.float32]) -> Point:
-    return view.to_px((float(pose[0]), float(pose[1])))
+        self._picture.blit(self._plates[key], rect)
 
 
 class Overview:

@@ -48,8 +48,8 @@ class Scene:
         self._canvas = Canvas(size, self._view)
         self._ground = Ground(spec.arena)
         self._history = History(spec)
-        self._hud = Hud(spec, size) if words else None
         self._picture = pygame.Surface(size, depth=32)
+        self._hud = Hud(spec, self._picture, self._view) if words else None
 
     def paint(self, fight: np.void, control: np.void | None, share: float = 1.0) -> pygame.Surface:
         """The picture of a record at a share of the step that led to it; the same surface every time."""
@@ -65,7 +65,7 @@ class Scene:
         self._paint_arena(shown, control, self._history.traces_at(share), now)
         pygame.transform.smoothscale(self._canvas.surface, self.size, self._picture)
         if self._hud is not None:
-            self._hud.draw(self._picture, self._view, shown, control, self._history, now)
+            self._hud.draw(shown, control, self._history, now)
         return self._picture
 
     def pixels(self, picture: pygame.Surface) -> npt.NDArray[np.uint8]:
