@@ -11,7 +11,7 @@ import numpy.typing as npt
 from soulsai.evaluation.evaluation import EvaluationSettings
 from soulsai.evaluation.seeds import evaluation_seeds
 from soulsgym.actions import ACTION_CONTROLS, NOTHING, Controls
-from soulsgym.envs.fights import FightSettings
+from soulsgym.envs.simulated import FightSettings
 from soulsgym.errors import MisuseError
 from soulsgym.recordings.exact import simulation_of
 from soulsgym.recordings.recording import Recording, Simulation
