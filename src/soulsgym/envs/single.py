@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from soulsgym.actions import NOTHING
-from soulsgym.batch import ENDING_KEYS, FightBatch, Step, seed_number
+from soulsgym.batch import FightBatch, Step, seed_number
 from soulsgym.engine import Snapshot
 from soulsgym.envs.spaces import RecordView, encoded_space
 from soulsgym.errors import MisuseError, ResetNeeded
@@ -104,14 +104,15 @@ class BossEnv(gymnasium.Env[Observation, np.int64]):
         info: dict[str, Any] = {
             "action_mask": self.batch.masks[0].copy(),
             "reward_terms": dict(zip(self.batch.term_names, terms, strict=True)),
+            "won": False,
+            "killed_by": "",
+            "time_s": record["time_s"].item(),
+            "damage_dealt": record["dealt_total"].item(),
+            "damage_taken": record["taken_total"].item(),
         }
         if self.batch.over[0]:
             won = step.won if step else self.batch.parts.ending.won(record)
-            info |= {key: values.tolist()[0] for key, values in self.batch.ending(record, won).items()}
-        else:
-            now = record[0]
-            numbers = (float(now["time_s"]), float(now["dealt_total"]), float(now["taken_total"]))
-            info |= zip(ENDING_KEYS, (False, "", *numbers), strict=True)
+            info |= {key: values.item() for key, values in self.batch.ending(record, won).items()}
         info |= self._more_info(record)
         observation = self._observation(record)
         if self.render_mode == "human":
@@ -125,7 +126,7 @@ class BossEnv(gymnasium.Env[Observation, np.int64]):
     def _observation(self, record: Fights) -> Observation:
         if self.batch.parts.encoder:
             return self.batch.observations[0].copy()
-        return {key: values[0] for key, values in self._view.of(record).items()}
+        return self._view.of(record[0])
 
 
 def checked_options(options: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 
 from soulsgym.parts.encoders import Encoder
@@ -99,9 +98,9 @@ class RecordView:
             counted = {key: spaces.Discrete(one.n) for key, one in whole.items()}
             self.space = spaces.Dict({**self.space.spaces, **counted})
 
-    def of(self, fights: Fights) -> dict[str, npt.NDArray[Any]]:
-        """The observations of a copied record, as views into it where nothing has to be counted otherwise."""
-        observations = observation_of(fights)
+    def of(self, fights: Fights) -> dict[str, Any]:
+        """The observations of copied records, or of one of them; views where nothing has to be counted otherwise."""
+        observations: dict[str, Any] = observation_of(fights)
         for key, first in self._first.items():
             observations[key] = observations[key] - first
         return observations

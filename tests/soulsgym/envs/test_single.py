@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import data_equivalence
 
+from soulsgym.batch import ENDING_KEYS
 from soulsgym.engine import Snapshot
 from soulsgym.envs.simulated import FightEnv
 from soulsgym.errors import MisuseError, ResetNeeded, SoulsError, StartError
@@ -108,6 +109,44 @@ def test_a_death_names_its_blow(env):
     assert info["killed_by"] in {move.name for move in env.fight_spec.boss.moves}
     assert info["damage_taken"] == 1.0
     assert info["won"] is False
+
+
+# ---------------------------------------------------------------- what info tells
+
+
+def shape_of(info):
+    """Keys and types, as far down as they go."""
+    return {key: shape_of(value) if isinstance(value, dict) else type(value) for key, value in info.items()}
+
+
+def test_info_has_the_same_keys_and_types_in_every_step(env):
+    _, first = env.reset(seed=1, options={"start": EASTERN_EDGE})
+    assert set(first) == {"action_mask", "reward_terms", *ENDING_KEYS}
+    assert set(first["reward_terms"].values()) == {0.0}
+    over = False
+    while not over:
+        _, _, over, _, info = env.step(4)
+        assert shape_of(info) == shape_of(first)
+    assert shape_of(env.reset()[1]) == shape_of(first)
+
+
+def test_a_fight_that_is_cut_off_tells_how_it_went():
+    """By Gymnasium's own wrapper, of which the environment knows nothing."""
+    env = gymnasium.make("SoulsGymIudexSim-v0", max_episode_steps=7)
+    assert env.spec.max_episode_steps == 7
+    env.reset(seed=1)
+    truncated = False
+    while not truncated:
+        _, _, over, truncated, info = env.step(NOTHING)
+    assert not over
+    assert [info[key] for key in ENDING_KEYS] == [False, "", pytest.approx(0.7), 0.0, 0.0]
+
+
+def test_options_of_others_are_left_alone(env):
+    options = {"begin": {}, 5: "x", "start": {"boss_hp": 5}}
+    observation, _ = env.reset(seed=1, options=options)
+    assert observation["boss_hp"].tolist() == [5.0]
+    assert set(options) == {"begin", 5, "start"}
 
 
 # ---------------------------------------------------------------- what is seen

@@ -207,6 +207,46 @@ def test_endings_are_told_for_those_that_ended():
     ]
 
 
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_infos_have_the_same_keys_in_every_step(mode):
+    vector = batch(autoreset_mode=mode, max_episode_steps=20)
+    _, first = vector.reset(seed=2, options=WEAK)
+    keys = {*ENDINGS, "action_mask", "reward_terms"}
+    assert set(first) == keys | {f"_{key}" for key in keys}
+    assert not any(first[f"_{key}"].any() for key in ENDINGS)
+    assert first["killed_by"].tolist() == [None] * N
+    generator = np.random.default_rng(0)
+    for _ in range(30):
+        _, _, terminated, truncated, infos = vector.step(generator.integers(0, 20, N))
+        ended = terminated | truncated
+        final = {"final_obs", "_final_obs", "final_info", "_final_info"} if "final_obs" in infos else set()
+        assert set(infos) == set(first) | final
+        told = infos["final_info"] if final else infos
+        for key in ENDINGS:
+            assert told[f"_{key}"].tolist() == ended.tolist()
+            assert told[key].dtype == first[key].dtype
+        assert [one is None for one in told["killed_by"]] == (~ended).tolist()
+        if mode is AutoresetMode.DISABLED and ended.any():
+            vector.reset(options={"reset_mask": ended})
+
+
+def test_reward_terms_are_as_gymnasium_gathers_them():
+    vector, sync = batch(), reference()
+    vector.reset(seed=1)
+    sync.reset(seed=1)
+    mine, its = (each.step(np.arange(N))[4]["reward_terms"] for each in (vector, sync))
+    assert set(mine) == set(its)
+    for key in its:
+        assert mine[key].dtype == its[key].dtype
+        assert mine[key].tolist() == pytest.approx(its[key].tolist(), abs=1e-12)
+
+
+def test_what_is_told_of_nobody_cannot_be_changed_by_mistake():
+    _, infos = batch().reset(seed=1)
+    with pytest.raises(ValueError, match="read-only"):
+        infos["won"][0] = True
+
+
 def test_the_terms_add_up_to_the_rewards():
     vector = batch(random_player_pose=True)
     vector.reset(seed=1)
@@ -302,6 +342,29 @@ def test_seeds_may_be_a_list():
     one, _ = vector.reset(seed=[5, 6, 7])
     other, _ = vector.reset(seed=5)
     assert_equal_observations(one, other)
+
+
+def test_fights_without_a_seed_go_on_with_their_own_randomness():
+    """A list of None is no seed at all; a list with some leaves the others as they are."""
+
+    def keys(*seeds):
+        vector = batch(n=3)
+        for seed in seeds:
+            vector.reset(seed=seed)
+        return vector.unwrapped.engine.hidden["key"].tolist()
+
+    assert keys(5, [None] * 3) == keys(5, None)
+    mixed = keys(5, [None, 9, None])
+    assert mixed[0::2] == keys(5, None)[0::2]
+    assert mixed[1] == keys(8)[1]
+    assert keys([None, 9, None])[1] == mixed[1]
+    assert keys([None] * 3) != keys([None] * 3)
+
+
+def test_options_of_others_are_left_alone():
+    options = {"mask": 1, "reset_mask": np.ones(2, bool)}
+    batch(n=2).reset(options=options)
+    assert set(options) == {"mask", "reset_mask"}
 
 
 @pytest.mark.parametrize("seed", [np.int64(5), 2**64 - 2, 2**70])
