@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from soulsai.errors import ConfigError
 from soulsgym.batch import State, Step
+from soulsgym.errors import MisuseError
 from soulsgym.packages import missing_package
+
+VectorEnv = gymnasium.vector.VectorEnv[Any, Any, Any]
+Flags = npt.NDArray[np.bool_]
+Float32s = npt.NDArray[np.float32]
 
 
 class GymWorld:
-    """`number` copies of an environment. Their inner state is out of reach: a resumed run begins new episodes."""
+    """`number` copies of an environment. Their inner state is out of reach: a resumed run begins new episodes.
+
+    Observations are flattened as `gymnasium.spaces.flatten` does. Masks come from `info["action_mask"]`, or from a
+    method `action_masks` of the environment.
+    """
 
     term_names: tuple[str, ...] = ("reward",)
 
     def __init__(self, name: str, number: int, kwargs: Mapping[str, Any]) -> None:
-        self._env = _made(name, number, kwargs)
+        self._env = _make(name, number, kwargs)
         space = self._env.single_observation_space
-        self.number, self.observation_size = number, gymnasium.spaces.flatdim(space)
+        self.number, self.observation_size = number, spaces.flatdim(space)
         self.num_actions = int(self._env.single_action_space.n)  # type: ignore[attr-defined]
         self._first_action = int(self._env.single_action_space.start)  # type: ignore[attr-defined]
+        self._flatten = _flattener(space)
+        self._action_masks = _method(self._env, "action_masks")
         self.observations = np.zeros((number, self.observation_size), np.float32)
         self.masks = np.ones((number, self.num_actions), np.bool_)
         self._step = Step.of_size(number, self.observation_size, self.num_actions, 1)
@@ -45,8 +58,8 @@ class GymWorld:
         step.rewards[:], step.terms[:, 0] = rewards, rewards
         step.terminated[:], step.truncated[:] = terminated, truncated
         np.logical_or(terminated, truncated, out=step.ended)
-        for index in np.flatnonzero(step.ended):
-            step.final_observations[index] = np.ravel(infos["final_obs"][index])
+        if step.ended.any():
+            self._end(step, infos)
         self._show(observations, infos)
         return step
 
@@ -61,31 +74,94 @@ class GymWorld:
         """Close the environments."""
         self._env.close()
 
-    def _show(self, observations: npt.NDArray[Any], infos: Mapping[str, Any]) -> None:
-        self.observations[:] = observations.reshape(self.number, -1)
+    def _end(self, step: Step, infos: Mapping[str, Any]) -> None:
+        final = infos.get("final_info", {})
+        step.final_masks[step.ended] = True
+        if "action_mask" in final:
+            for index in np.flatnonzero(step.ended & final["_action_mask"]):
+                step.final_masks[index] = final["action_mask"][index]
+        if "won" in final:
+            step.won[:] = step.ended & np.asarray(final["won"], np.bool_)
+        for index in np.flatnonzero(step.ended):
+            step.final_observations[index] = self._flatten(_batch_of_one(infos["final_obs"][index]), 1)[0]
+
+    def _show(self, observations: Any, infos: Mapping[str, Any]) -> None:
+        self.observations[:] = self._flatten(observations, self.number)
         if "action_mask" in infos:
             self.masks[:] = np.stack(list(infos["action_mask"])).astype(np.bool_)
+        elif self._action_masks is not None:
+            self.masks[:] = self._action_masks()
 
 
-def _made(name: str, number: int, kwargs: Mapping[str, Any]) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
+def _flattener(space: spaces.Space[Any]) -> Callable[[Any, int], Float32s]:
+    """A function that lays out observations of so many environments as rows, in the order of `spaces.flatten`."""
+    if isinstance(space, spaces.Dict):
+        parts = {key: _flattener(part) for key, part in space.items()}
+        return lambda seen, n: np.concatenate([part(seen[key], n) for key, part in parts.items()], axis=1)
+    if isinstance(space, spaces.Discrete):
+        count, start = int(space.n), int(space.start)
+        return lambda seen, n: np.eye(count, dtype=np.float32)[np.asarray(seen).reshape(n) - start]
+    return lambda seen, n: np.asarray(seen, np.float32).reshape(n, -1)
+
+
+def _batch_of_one(observation: Any) -> Any:
+    if isinstance(observation, Mapping):
+        return {key: _batch_of_one(part) for key, part in observation.items()}
+    return np.asarray(observation)[None]
+
+
+def _method(env: VectorEnv, name: str) -> Callable[[], Flags] | None:
+    """A method of a vector environment, or of every environment in it, that returns a row for each."""
+    if callable(own := getattr(env.unwrapped, name, None)):
+        return own  # type: ignore[no-any-return]
+    inner = getattr(env.unwrapped, "envs", ())
+    if inner and all(one.has_wrapper_attr(name) for one in inner):
+        return lambda: np.stack([one.get_wrapper_attr(name)() for one in inner])
+    return None
+
+
+def _make(name: str, number: int, kwargs: Mapping[str, Any]) -> VectorEnv:
     try:
-        env = gymnasium.make_vec(
-            name,
-            num_envs=number,
-            vectorization_mode="sync",
-            vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
-            **kwargs,
-        )
-    except (gymnasium.error.Error, ImportError, TypeError) as error:
+        env = _vectorised(name, number, kwargs)
+    except (gymnasium.error.Error, ImportError, TypeError, MisuseError) as error:
         if missing := missing_package(error):
             raise missing from error
         reason = " ".join(str(error).split()).rstrip(".").replace(". ", "; ")
         raise ConfigError(f"gym.id = {name!r} cannot be made: {reason}") from error
-    if not isinstance(env.single_action_space, gymnasium.spaces.Discrete):
+    if not isinstance(env.single_action_space, spaces.Discrete):
         env.close()
         raise ConfigError(f"gym.id = {name!r} has actions {env.single_action_space}; only Discrete ones can be learned")
-    if not isinstance(env.single_observation_space, gymnasium.spaces.Box):
-        space = env.single_observation_space
+    space = env.single_observation_space
+    if not isinstance(space, (spaces.Box, spaces.Dict)) or not _is_plain(space):
         env.close()
-        raise ConfigError(f"gym.id = {name!r} has observations {space}; only a Box of numbers can be learned from")
+        raise ConfigError(
+            f"gym.id = {name!r} has observations {space}; only a Box or a Dict of Box and Discrete can be learned from"
+        )
     return env
+
+
+def _vectorised(name: str, number: int, kwargs: Mapping[str, Any]) -> VectorEnv:
+    """The environment's own vectorised form if that begins episodes again at once, as it is needed here, else ours."""
+    mode = AutoresetMode.SAME_STEP
+    module, _, known_as = name.rpartition(":")
+    if module:
+        importlib.import_module(module)  # as Gymnasium does: it registers the id
+    if gymnasium.spec(known_as).vector_entry_point is not None:
+        try:
+            env = gymnasium.make_vec(name, num_envs=number, autoreset_mode=mode, **kwargs)
+        except TypeError as error:
+            if "autoreset_mode" not in str(error):
+                raise
+        else:
+            if env.metadata.get("autoreset_mode") is mode:
+                return env
+            env.close()
+    return gymnasium.make_vec(
+        name, num_envs=number, vectorization_mode="sync", vector_kwargs={"autoreset_mode": mode}, **kwargs
+    )
+
+
+def _is_plain(space: spaces.Space[Any]) -> bool:
+    if isinstance(space, spaces.Dict):
+        return all(_is_plain(part) for part in space.values())
+    return isinstance(space, (spaces.Box, spaces.Discrete, spaces.MultiBinary))
