@@ -58,7 +58,7 @@ class Duel:
     @property
     def distance_m(self):
         hidden = self.hidden
-        return math.hypot(hidden["px"] - hidden["bx"], hidden["py"] - hidden["by"])
+        return math.hypot(hidden["player_x"] - hidden["boss_x"], hidden["player_y"] - hidden["boss_y"])
 
     def step(self, action=NOTHING):
         """Play one of the twenty actions."""
@@ -91,42 +91,42 @@ class Duel:
         if move != HARMLESS:
             self.still = False
         hidden, tables, index = self.hidden, self.engine.tables[0], self.spec.boss.move_index(move)
-        hidden["bmove"], hidden["bt"] = index, at_s
-        hidden["blabel"], hidden["blabel_t"] = tables["boss_moves"][index]["label"], at_s
-        cleared = ("bcar_x", "bcar_y", "linked", "decided", "dodge_bits", "links", "first")
-        for name in (*cleared, "thrown", "interrupted", "running"):
+        hidden["boss_move"], hidden["boss_move_s"] = index, at_s
+        hidden["boss_animation"], hidden["boss_animation_s"] = tables["boss_moves"][index]["animation"], at_s
+        cleared = ("boss_carried_x", "boss_carried_y", "link_checked", "decided", "hits_dodged", "links_left")
+        for name in (*cleared, "is_first_approach", "throws_dealt", "interrupts_checked", "running"):
             hidden[name] = 0
-        hidden["stretch"], hidden["scale"] = -1, 1.0
-        hidden["cum_f"], hidden["cum_r"] = self._moved_by(index, at_s)
+        hidden["stretch"], hidden["stretch_scale"] = -1, 1.0
+        hidden["boss_forward_m"], hidden["boss_right_m"] = self._moved_by(index, at_s)
         hidden["act"] = -1
-        hidden["hit_bits"] = 0 if blows else -1
+        hidden["hits_landed"] = 0 if blows else -1
         if links is not None:
             hidden["act"], chain = self.act_row(links[0], int(hidden["phase"])), tables["chains"]
-            row = tables["acts"][hidden["act"]]["chain"] + links[1]
-            hidden["link"], hidden["links"] = chain[row]["link"], chain[row]["links"]
+            row = tables["acts"][hidden["act"]]["first_chain"] + links[1]
+            hidden["next_link"], hidden["links_left"] = chain[row]["first_link"], chain[row]["links"]
         return self
 
     def _moved_by(self, index, at_s):
         """Metres forward and to the right that a move has done `at_s` after its start."""
         tables = self.engine.tables[0]
         row = tables["boss_moves"][index]
-        curve = tables["boss_curves"][row["curve"] : row["curve"] + row["rows"]]
-        tick = at_s / tables["const"]["tick_s"]
+        curve = tables["boss_curves"][row["first_row"] : row["first_row"] + row["rows"]]
+        tick = at_s / tables["constants"]["tick_s"]
         return (np.interp(tick, np.arange(len(curve)), curve[:, column]) for column in (0, 1))
 
     def act_row(self, name, phase=1):
         """The row of an act in the tables."""
         acts = [act.name for act in self.spec.boss.phases[phase - 1].acts]
-        return self.engine.tables[0]["phases"][phase - 1]["act"] + acts.index(name)
+        return self.engine.tables[0]["phases"][phase - 1]["first_act"] + acts.index(name)
 
     def place_player(self, away_m, bearing_deg=0.0):
         """Put the player at a distance and bearing from the boss, without a step."""
         hidden = self.hidden
         bearing = math.radians(bearing_deg)
         ahead, right = away_m * math.cos(bearing), away_m * math.sin(bearing)
-        hidden["px"] = hidden["bx"] - hidden["bsin"] * ahead - hidden["bcos"] * right
-        hidden["py"] = hidden["by"] - hidden["bcos"] * ahead + hidden["bsin"] * right
-        hidden["safe_r2"] = 0.0
+        hidden["player_x"] = hidden["boss_x"] - hidden["boss_sin"] * ahead - hidden["boss_cos"] * right
+        hidden["player_y"] = hidden["boss_y"] - hidden["boss_cos"] * ahead + hidden["boss_sin"] * right
+        hidden["player_safe_radius2"] = 0.0
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@
 enum goal { NEW_GOAL, ATTACKING, APPROACH, BACKING, STRAFING, TURNING, CHANGING };
 enum { NO_ACT = -1, ONLY_BACK = -1 /* pending: nothing follows the backing off */ };
 
-static const struct const_ *constants(const struct fight *f) { return &f->t->const_; }
+static const struct constants *constants(const struct fight *f) { return &f->t->constants; }
 static const struct phases *phase_of(const struct fight *f) { return &f->t->phases[f->phase - 1]; }
 
 double boss_heading(const struct fight *f) { return atan2(f->bsin, f->bcos); }
@@ -36,7 +36,7 @@ static bool is_step(const struct fight *f, int move) {
 void start_boss_move(struct fight *f, int move) {
     /* Forbidden attacks and steps become standing; the next tick decides anew. */
     if ((is_attack(f, move) && (f->no_attacks || f->boss_no_attacks)) || (is_step(f, move) && f->no_moves)) {
-        move = constants(f)->b_idle;
+        move = constants(f)->boss_idle_move;
         f->act = NO_ACT;
     }
     const struct boss_moves *row = &f->t->boss_moves[move];
@@ -46,15 +46,15 @@ void start_boss_move(struct fight *f, int move) {
     f->linked = f->decided = f->hit_bits = f->linked_from = f->thrown = 0;
     f->stretch = -1;
     f->scale = 1.0;
-    if (row->label != f->blabel || row->kind == BOSS_ATTACK) {
-        f->blabel = row->label;
+    if (row->animation != f->blabel || row->kind == BOSS_ATTACK) {
+        f->blabel = row->animation;
         f->blabel_t = 0.0;
     }
 }
 
 void boss_begin(struct fight *f) {
     f->phase = 1;
-    f->poise = constants(f)->poise;
+    f->poise = constants(f)->boss_max_poise;
     f->poise_t = f->clock_s = f->goal_t = f->bcar_x = f->bcar_y = 0.0;
     f->goal = NEW_GOAL;
     f->act = NO_ACT;
@@ -63,25 +63,25 @@ void boss_begin(struct fight *f) {
     f->blabel = -1;
     f->blend_t = 99.0;
     for (int i = 0; i < MAX_ACTS; i++) f->ready_s[i] = 0.0;
-    start_boss_move(f, constants(f)->b_idle);
+    start_boss_move(f, constants(f)->boss_idle_move);
 }
 
 static void choose_chain(struct fight *f, const struct acts *act) {
     double total = 0.0;
-    for (int i = 0; i < act->chains; i++) total += f->t->chains[act->chain + i].weight;
+    for (int i = 0; i < act->chains; i++) total += f->t->chains[act->first_chain + i].weight;
     double left = draw(f) * total;
-    int chosen = act->chain;
+    int chosen = act->first_chain;
     for (int i = 0; i < act->chains; i++) {
-        chosen = act->chain + i;
+        chosen = act->first_chain + i;
         if (left < f->t->chains[chosen].weight) break;
         left -= f->t->chains[chosen].weight;
     }
-    f->link = f->t->chains[chosen].link;
+    f->link = f->t->chains[chosen].first_link;
     f->links = f->t->chains[chosen].links;
 }
 
 static void take_act(struct fight *f, int act) {
-    f->act = phase_of(f)->act + act;
+    f->act = phase_of(f)->first_act + act;
     const struct acts *row = &f->t->acts[f->act];
     f->ready_s[act] = f->clock_s + row->cooldown_s;
     f->goal = APPROACH;
@@ -92,25 +92,25 @@ static void take_act(struct fight *f, int act) {
 static void just_approach(struct fight *f) {
     f->goal = APPROACH;
     f->act = NO_ACT;
-    f->goal_t = draw_between(f, phase_of(f)->first_lo_s, phase_of(f)->first_hi_s);
+    f->goal_t = draw_between(f, phase_of(f)->first_approach_lo_s, phase_of(f)->first_approach_hi_s);
 }
 
 static bool must_change(const struct fight *f) {
-    return phase_of(f)->change_move >= 0 && f->boss_hp <= phase_of(f)->change_share * f->boss_max_hp;
+    return phase_of(f)->change_move >= 0 && f->boss_hp <= phase_of(f)->change_hp_share * f->boss_max_hp;
 }
 
 static const struct rules *rule_for(const struct fight *f, double bearing, double gap) {
     for (int i = 0; i < phase_of(f)->rules; i++) {
-        const struct rules *rule = &f->t->rules[phase_of(f)->rule + i];
+        const struct rules *rule = &f->t->rules[phase_of(f)->first_rule + i];
         if (rule->gap_lo <= gap && gap < rule->gap_hi && rule->bearing_lo <= bearing && bearing <= rule->bearing_hi &&
-            fabs(bearing) >= rule->beyond)
+            fabs(bearing) >= rule->beyond_rad)
             return rule;
     }
     return 0;
 }
 
 static double weight_of(const struct fight *f, const struct rules *rule, int act) {
-    return rule->weights[act] > 0.0 && f->ready_s[act] > f->clock_s ? 1.0 : rule->weights[act];
+    return rule->weights[act] > 0.0 && f->ready_s[act] > f->clock_s ? fmin(1.0, rule->weights[act]) : rule->weights[act];
 }
 
 static void decide(struct fight *f) {
@@ -152,10 +152,10 @@ static void go_sideways(struct fight *f) {
     f->goal = STRAFING;
     if (distance(f) - constants(f)->boss_radius_m < phase->near_gap_m) {
         f->goal_t = draw_between(f, phase->near_lo_s, phase->near_hi_s);
-        f->pending = bearing_of_player(f) > 0.0 ? constants(f)->b_left : constants(f)->b_right;
+        f->pending = bearing_of_player(f) > 0.0 ? constants(f)->boss_strafe_left_move : constants(f)->boss_strafe_right_move;
     } else {
         f->goal_t = draw_between(f, phase->far_lo_s, phase->far_hi_s);
-        f->pending = draw(f) < 0.5 ? constants(f)->b_left : constants(f)->b_right;
+        f->pending = draw(f) < 0.5 ? constants(f)->boss_strafe_left_move : constants(f)->boss_strafe_right_move;
     }
 }
 
@@ -169,13 +169,13 @@ static void back_off(struct fight *f, double seconds, int pending) {
 static void after_attack(struct fight *f) {
     const struct phases *phase = phase_of(f);
     double odds = f->act >= 0 ? f->t->acts[f->act].after_odds : 0.0, gap = distance(f) - constants(f)->boss_radius_m;
-    bool seen = fabs(bearing_of_player(f)) <= phase->front && gap <= phase->within_gap_m;
+    bool seen = fabs(bearing_of_player(f)) <= phase->front_rad && gap <= phase->within_gap_m;
     if (odds <= 0.0 || !seen || draw(f) >= odds || must_change(f)) {
         decide(f);
         return;
     }
     for (int i = 0; i < phase->retreats; i++) {
-        const struct retreats *retreat = &f->t->retreats[phase->retreat + i];
+        const struct retreats *retreat = &f->t->retreats[phase->first_retreat + i];
         if (gap < retreat->gap_lo || gap >= retreat->gap_hi || draw(f) >= retreat->chance) continue;
         back_off(f, draw_between(f, retreat->lo_s, retreat->hi_s), ONLY_BACK);
         return;
@@ -189,7 +189,7 @@ static bool within_approach(const struct fight *f) {
 }
 
 static void begin_goal(struct fight *f) {
-    const struct const_ *c = constants(f);
+    const struct constants *c = constants(f);
     if (f->goal == CHANGING) {
         start_boss_move(f, phase_of(f)->change_move);
         return;
@@ -200,16 +200,16 @@ static void begin_goal(struct fight *f) {
         return;
     }
     if (f->goal == BACKING) {
-        start_boss_move(f, c->b_back);
+        start_boss_move(f, c->boss_back_move);
         return;
     }
     double bearing = bearing_of_player(f), away = fabs(bearing);
-    if (f->goal == TURNING || away > c->turn_beyond) {
-        if (away > c->around_beyond) start_boss_move(f, bearing > 0.0 ? c->b_around_r : c->b_around_l);
-        else start_boss_move(f, bearing > 0.0 ? c->b_turn_r : c->b_turn_l);
+    if (f->goal == TURNING || away > c->turn_beyond_rad) {
+        if (away > c->turn_around_beyond_rad) start_boss_move(f, bearing > 0.0 ? c->boss_turn_right_around_move : c->boss_turn_left_around_move);
+        else start_boss_move(f, bearing > 0.0 ? c->boss_turn_right_move : c->boss_turn_left_move);
         return;
     }
-    int move = f->goal == APPROACH ? c->b_walk : f->pending;
+    int move = f->goal == APPROACH ? c->boss_walk_move : f->pending;
     if (f->bmove != move || f->bt + f->goal_t >= f->t->boss_moves[move].end_s) start_boss_move(f, move);
 }
 
@@ -225,9 +225,9 @@ static void lead(struct fight *f) {
     bool forbidden = f->no_attacks || f->boss_no_attacks || standin_test.mail.boss_still;
     if (f->goal == APPROACH && within_approach(f) && !forbidden) {
         f->goal = ATTACKING;
-        f->blabel = f->t->boss_moves[f->t->acts[f->act].move].label;
+        f->blabel = f->t->boss_moves[f->t->acts[f->act].move].animation;
     } else {
-        f->blabel = constants(f)->id_boss_idle;
+        f->blabel = constants(f)->boss_idle_animation;
     }
     f->linked_from = 0;
     f->blabel_t = 0.0;
@@ -271,7 +271,7 @@ static void walk_mind(struct fight *f) {
         if (f->goal_t > 0.0 && !within_approach(f)) return;
         f->goal = ATTACKING;
         start_boss_move(f, f->t->acts[f->act].move);
-    } else if (f->goal_t <= 0.0 || distance(f) <= phase_of(f)->first_m) {
+    } else if (f->goal_t <= 0.0 || distance(f) <= phase_of(f)->first_approach_m) {
         carry_on(f);
     }
 }
@@ -305,7 +305,7 @@ static void mind_tick(struct fight *f) {
     if (((f->no_moves || still) && is_step(f, f->bmove)) || (still && f->bt >= row->end_s)) {
         f->act = NO_ACT;
         f->links = 0;
-        start_boss_move(f, constants(f)->b_idle);
+        start_boss_move(f, constants(f)->boss_idle_move);
     } else if (row->kind == BOSS_ATTACK) {
         attack_mind(f, row);
     } else if (row->kind == BOSS_WALK) {
@@ -327,7 +327,7 @@ static void mind_tick(struct fight *f) {
 /* The forward motion of a tick, scaled to the distance that the player had when the stretch began. */
 static double stretched(struct fight *f, const struct boss_moves *row, double forward) {
     for (int i = 0; i < row->stretches; i++) {
-        const struct stretches *part = &f->t->stretches[row->stretch + i];
+        const struct stretches *part = &f->t->stretches[row->first_stretch + i];
         if (f->bt < part->from_s || f->bt >= part->to_s) continue;
         if (f->stretch != i) {
             f->stretch = i;
@@ -340,7 +340,7 @@ static double stretched(struct fight *f, const struct boss_moves *row, double fo
 
 /* Move and turn for one tick. */
 static void body_tick(struct fight *f, double *moved_x, double *moved_y) {
-    const struct const_ *c = constants(f);
+    const struct constants *c = constants(f);
     const struct boss_moves *row = &f->t->boss_moves[f->bmove];
     double dx = f->px - f->bx, dy = f->py - f->by;
     f->bt += c->tick_s;
@@ -349,7 +349,7 @@ static void body_tick(struct fight *f, double *moved_x, double *moved_y) {
     double tick = fmin(f->bt * c->ticks_per_label_s, row->rows - 2.0);
     int whole = (int)tick;
     double share = tick - whole;
-    const double(*curve)[4] = f->t->boss_curves + row->curve + whole;
+    const double(*curve)[4] = f->t->boss_curves + row->first_row + whole;
     double cum_f = curve[0][0] + share * (curve[1][0] - curve[0][0]);
     double cum_r = curve[0][1] + share * (curve[1][1] - curve[0][1]);
     double forward = cum_f - f->cum_f, right = cum_r - f->cum_r;
@@ -381,5 +381,5 @@ void boss_tick(struct fight *f, double *moved_x, double *moved_y) {
     body_tick(f, moved_x, moved_y);
     f->blend_t += 1.0 / TICKS_PER_S;
     f->poise_t += constants(f)->tick_s;
-    if (f->poise_t >= constants(f)->poise_recovery_s) f->poise = constants(f)->poise;
+    if (f->poise_t >= constants(f)->poise_recovery_s) f->poise = constants(f)->boss_max_poise;
 }

@@ -5,7 +5,7 @@
 
 enum { CORNER_TRIES = 4 };
 
-static const struct const_ *constants(const struct fight *f) { return &f->t->const_; }
+static const struct constants *constants(const struct fight *f) { return &f->t->constants; }
 
 double wrap(double angle) {
     while (angle > M_PI) angle -= 2.0 * M_PI;
@@ -29,17 +29,17 @@ double draw(struct fight *f) {
 }
 
 double ground_z(const struct tables *t, double x, double y) {
-    const struct const_ *c = &t->const_;
-    double u = x - c->ground_x, v = y - c->ground_y;
-    return c->g0 + c->g1 * u + c->g2 * v + c->g3 * u * u + c->g4 * u * v + c->g5 * v * v;
+    const struct constants *c = &t->constants;
+    double u = x - c->ground_origin_x, v = y - c->ground_origin_y;
+    return c->ground_1 + c->ground_u * u + c->ground_v * v + c->ground_uu * u * u + c->ground_uv * u * v + c->ground_vv * v * v;
 }
 
 int nearest_edge(const struct tables *t, double x, double y, double *left) {
     int nearest = 0;
     *left = 1e9;
-    for (int i = 0; i < t->const_.edges; i++) {
+    for (int i = 0; i < t->constants.edge_count; i++) {
         const struct edges *edge = &t->edges[i];
-        double away = edge->d - edge->nx * x - edge->ny * y;
+        double away = edge->offset - edge->normal_x * x - edge->normal_y * y;
         if (away < *left) *left = away, nearest = i;
     }
     return nearest;
@@ -55,8 +55,8 @@ static bool in_hit(const struct fight *f, const struct hits *hit, double share) 
         return along > 0.0 && fabs(across) <= hit->half_width_m;
     }
     double bearing = bearing_of_player(f);
-    if (!hit->sweep) return hit->arc_from <= bearing && bearing <= hit->arc_to;
-    return fabs(wrap(bearing - (hit->arc_from + share * (hit->arc_to - hit->arc_from)))) <= hit->blade;
+    if (!hit->sweep) return hit->arc_from_rad <= bearing && bearing <= hit->arc_to_rad;
+    return fabs(wrap(bearing - (hit->arc_from_rad + share * (hit->arc_to_rad - hit->arc_from_rad)))) <= hit->blade_rad;
 }
 
 /* 0 front, 1 right, 2 back, 3 left of somebody with a heading. */
@@ -75,9 +75,9 @@ static void hurt(struct fight *f, double damage) {
 }
 
 static void grab(struct fight *f, int move) {
-    start_reaction(f, constants(f)->p_throw, wrap(boss_heading(f) + M_PI));
+    start_reaction(f, constants(f)->grabbed_move, wrap(boss_heading(f) + M_PI));
     f->lock = 0; /* nobody is locked on in a throw */
-    double held_m = f->t->player_moves[constants(f)->p_throw].held_m;
+    double held_m = f->t->player_moves[constants(f)->grabbed_move].held_m;
     f->px = f->bx - f->bsin * held_m;
     f->py = f->by - f->bcos * held_m;
     f->links = 0;
@@ -92,25 +92,25 @@ static bool faces_boss(const struct fight *f) {
 
 static void struck(struct fight *f, const struct hits *hit) {
     const struct player_moves *moves = f->t->player_moves;
-    int caught = f->t->boss_moves[f->bmove].grab, reaction = hit->reaction;
+    int caught = f->t->boss_moves[f->bmove].grab_move, reaction = hit->reaction;
     double damage = round(hit->damage);
     if (caught >= 0) {
         grab(f, caught);
         return;
     }
-    if (f->pmove >= 0 && moves[f->pmove].guard_from <= f->pt && f->pt < moves[f->pmove].guard_to && faces_boss(f)) {
-        bool holds = f->sp - hit->stamina > constants(f)->sp_floor;
-        f->sp = fmax(constants(f)->sp_floor, f->sp - hit->stamina);
+    if (f->pmove >= 0 && moves[f->pmove].guard_from_s <= f->pt && f->pt < moves[f->pmove].guard_to_s && faces_boss(f)) {
+        bool holds = f->sp - hit->guard_sp > constants(f)->sp_floor;
+        f->sp = fmax(constants(f)->sp_floor, f->sp - hit->guard_sp);
         if (holds) {
             hurt(f, round(damage * moves[f->pmove].guard_factor));
             return;
         }
-        reaction = constants(f)->p_guard_break;
+        reaction = constants(f)->guard_break_move;
     }
     hurt(f, damage);
     double to_boss = heading_to(f->bx - f->px, f->by - f->py);
-    if (f->pmove == ROLL_MOVE && !moves[reaction].down) {
-        start_flinch(f, constants(f)->flinch[side_of(wrap(to_boss - f->pa))]);
+    if (f->pmove == ROLL_MOVE && !moves[reaction].knocked_down) {
+        start_flinch(f, constants(f)->flinch_animations[side_of(wrap(to_boss - f->pa))]);
         return;
     }
     start_reaction(f, reaction, to_boss);
@@ -122,16 +122,16 @@ void boss_blows(struct fight *f) {
     const struct boss_moves *row = &f->t->boss_moves[f->bmove];
     if (f->no_hits) return;
     for (int i = 0; i < row->hits; i++) {
-        const struct hits *hit = &f->t->hits[row->hit + i];
+        const struct hits *hit = &f->t->hits[row->first_hit + i];
         double since = f->bt - hit->from_s, lasts = hit->to_s - hit->from_s;
         if (f->hit_bits & (1 << i) || since < 0.0 || since > lasts) continue;
         if (!in_hit(f, hit, since / lasts) || invulnerable(f)) continue;
         f->hit_bits |= 1 << i;
         const struct player_moves *mine = f->pmove >= 0 ? &f->t->player_moves[f->pmove] : 0;
-        if (mine && hit->parriable && mine->parry_from <= f->pt && f->pt < mine->parry_to && faces_boss(f)) {
+        if (mine && hit->parriable && mine->parry_from_s <= f->pt && f->pt < mine->parry_to_s && faces_boss(f)) {
             f->act = -1;
             f->links = 0;
-            start_boss_move(f, constants(f)->b_parried);
+            start_boss_move(f, constants(f)->boss_parried_move);
         } else {
             struck(f, hit);
         }
@@ -151,27 +151,27 @@ static void wound_boss(struct fight *f, double damage) {
 static void strike_boss(struct fight *f, const struct strikes *strike) {
     const struct boss_moves *its = &f->t->boss_moves[f->bmove];
     bool opened = its->kind == BOSS_OPEN || its->kind == BOSS_PARRIED;
-    wound_boss(f, round(strike->damage * (opened ? constants(f)->opened_factor : 1.0)));
+    wound_boss(f, round(strike->damage * (opened ? constants(f)->open_damage_factor : 1.0)));
     f->poise_t = 0.0;
     if (opened || its->kind == BOSS_EXECUTED || its->kind == BOSS_TRANSFORM) return;
     f->poise -= strike->poise;
     if (f->poise > 0.0 || its->throws > 0 || f->boss_hp <= 0.0) return;
-    f->poise = constants(f)->poise;
+    f->poise = constants(f)->boss_max_poise;
     f->act = -1;
     f->links = 0;
-    start_boss_move(f, constants(f)->b_stagger);
+    start_boss_move(f, constants(f)->boss_stagger_move);
 }
 
 static bool in_strike(const struct fight *f, const struct strikes *strike) {
     double dx = f->bx - f->px, dy = f->by - f->py;
-    return hypot(dx, dy) <= strike->reach_m && fabs(wrap(heading_to(dx, dy) - f->pa)) <= strike->arc;
+    return hypot(dx, dy) <= strike->reach_m && fabs(wrap(heading_to(dx, dy) - f->pa)) <= strike->arc_rad;
 }
 
 void player_blows(struct fight *f) {
     if (f->pmove < 0 || f->no_hits || f->unarmed) return;
     const struct player_moves *mine = &f->t->player_moves[f->pmove];
     for (int i = 0; i < mine->strikes; i++) {
-        const struct strikes *strike = &f->t->strikes[mine->strike + i];
+        const struct strikes *strike = &f->t->strikes[mine->first_strike + i];
         if (f->struck & (1 << i) || f->pt < strike->from_s || f->pt > strike->to_s) continue;
         if (mine->kind != PLAYER_RIPOSTE && !in_strike(f, strike)) continue;
         f->struck |= 1 << i;
@@ -182,20 +182,20 @@ void player_blows(struct fight *f) {
 bool may_riposte(const struct fight *f) {
     return f->t->boss_moves[f->bmove].kind == BOSS_PARRIED && faces_boss(f) &&
            hypot(f->px - f->bx, f->py - f->by) <= constants(f)->riposte_m &&
-           fabs(wrap(boss_heading(f) - f->pa)) >= constants(f)->riposte_facing;
+           fabs(wrap(boss_heading(f) - f->pa)) >= constants(f)->riposte_facing_rad;
 }
 
 /* A player who is held takes the damage of the throw, blow by blow. */
 void held_tick(struct fight *f) {
     const struct boss_moves *its = &f->t->boss_moves[f->bmove];
-    const struct throws *blows = &f->t->throws[its->throw];
+    const struct throws *blows = &f->t->throws[its->first_throw];
     for (; f->thrown < its->throws && f->bt >= blows[f->thrown].at_s; f->thrown++)
         if (!f->no_hits) hurt(f, round(blows[f->thrown].damage));
 }
 
 /* Whoever moves in is stopped. (boss_x, boss_y) is the boss's motion in this tick. */
 void separate(struct fight *f, double boss_x, double boss_y) {
-    double least = constants(f)->least_m, dx = f->px - f->bx, dy = f->py - f->by, r = hypot(dx, dy);
+    double least = constants(f)->least_distance_m, dx = f->px - f->bx, dy = f->py - f->by, r = hypot(dx, dy);
     if (r >= least || (f->pmove >= 0 && f->t->player_moves[f->pmove].kind == PLAYER_GRABBED)) return;
     double nx = r < 1e-9 ? -f->bsin : dx / r, ny = r < 1e-9 ? -f->bcos : dy / r, overlap = least - r;
     double mine = fmax(0.0, -(f->vx * nx + f->vy * ny)), its = fmax(0.0, boss_x * nx + boss_y * ny);
@@ -215,8 +215,8 @@ void keep_boss_inside(struct fight *f) {
     double radius = constants(f)->boss_radius_m, left;
     int which = nearest_edge(f->t, f->bx, f->by, &left);
     for (int i = 0; i < CORNER_TRIES && left < radius; i++) {
-        f->bx += f->t->edges[which].nx * (left - radius);
-        f->by += f->t->edges[which].ny * (left - radius);
+        f->bx += f->t->edges[which].normal_x * (left - radius);
+        f->by += f->t->edges[which].normal_y * (left - radius);
         which = nearest_edge(f->t, f->bx, f->by, &left);
     }
 }

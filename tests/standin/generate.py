@@ -12,7 +12,8 @@ import numpy as np
 
 from soulsgym.errors import DataError
 from soulsgym.game.windows.keys import virtual_key
-from soulsgym.sim.tables import MAX_ACTS, TABLES, pack
+from soulsgym.sim.pack import pack
+from soulsgym.sim.tables import MAX_ACTS, TABLES
 from soulsgym.spec import load_fight
 from soulsgym.spec.boss import HIT_SHAPES, MOVE_KINDS
 from soulsgym.spec.fight import DATA, FightSpec
@@ -262,20 +263,16 @@ def _structs() -> str:
     for name in TABLES.names:
         inner, shape = _inner(TABLES[name])
         if inner.names:
-            lines.append(f"struct {_c_name(name)} {{")
+            lines.append(f"struct {name} {{")
             lines += [f"    {_member(key, inner[key])}" for key in inner.names]
             lines.append("};")
-            kind = f"struct {_c_name(name)}"
+            kind = f"struct {name}"
         else:
             kind = _scalar(inner)
-        members.append(f"    {kind} {_c_name(name)}{''.join(f'[{count}]' for count in shape)};")
+        members.append(f"    {kind} {name}{''.join(f'[{count}]' for count in shape)};")
     lines += ["struct tables {", *members, "};"]
     lines.append(f'_Static_assert(sizeof(struct tables) == {TABLES.itemsize}, "tables are laid out as NumPy does");')
     return "\n".join(lines) + "\n"
-
-
-def _c_name(name: str) -> str:
-    return f"{name}_" if name == "const" else name
 
 
 def _inner(kind: np.dtype[Any]) -> tuple[np.dtype[Any], tuple[int, ...]]:

@@ -169,7 +169,7 @@ static void publish_boss(const struct fight *f) {
     const char *truth = f->boss_dead      ? "Death"
                         : f->blabel >= 0 ? place->labels[f->blabel]
                                          : place->moves[f->bmove];
-    double per_label = 1.0 / (TICKS_PER_S * f->t->const_.tick_s);
+    double per_label = 1.0 / (TICKS_PER_S * f->t->constants.tick_s);
     int number = -1;
     if (strncmp(truth, "Attack", 6) == 0) sscanf(truth + 6, "%d", &number);
     bool second = number >= 0 && f->linked_from;
@@ -208,11 +208,11 @@ static void publish_player(const struct fight *f) {
     uint8_t lock = (uint8_t)(f->lock != 0);
     put(F_LockOn, &lock, 1);
     double nx = -sin(f->cam), ny = -cos(f->cam), flat = sqrt(1.0 - f->view_z * f->view_z);
-    const struct const_ *c = &f->t->const_;
+    const struct constants *c = &f->t->constants;
     float camera[7] = {
         (float)(nx * flat), (float)f->view_z, (float)(ny * flat), 0.0f,
-        (float)(f->pivot_x - c->cam_distance_m * nx), (float)(f->pz + c->cam_height_m),
-        (float)(f->pivot_y - c->cam_distance_m * ny)};
+        (float)(f->pivot_x - c->camera_distance_m * nx), (float)(f->pz + c->camera_height_m),
+        (float)(f->pivot_y - c->camera_distance_m * ny)};
     put(F_CamQx, camera, sizeof camera);
 }
 

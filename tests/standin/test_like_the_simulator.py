@@ -72,7 +72,7 @@ def test_knight_in_game_and_simulator_go_the_same_way(game):
     harmless = spec.boss.move_index(HARMLESS)
     other_labels = []
     for step, action in enumerate(actions()):
-        simulator.hidden["bmove"], simulator.hidden["bt"] = harmless, 0.0
+        simulator.hidden["boss_move"], simulator.hidden["boss_move_s"] = harmless, 0.0
         for engine in (game, simulator):
             engine.step(ACTION_CONTROLS[[action]])
         seen, told = game.fights[0], simulator.fights[0]
@@ -96,7 +96,7 @@ def test_boss_in_game_and_simulator_strikes_alike(engine, standin, move, away_m,
     begin(engine, starts)
     simulator = simulator_of(engine, spec)
     index = spec.boss.move_index(move)
-    simulator.hidden["bmove"] = index
+    simulator.hidden["boss_move"] = index
     standin.force(index)
     healths = set()
     for step in range(steps):

@@ -66,7 +66,7 @@ static void start_fall(struct fight *f) {
     f->pt = f->fall_v = 0.0;
     f->cf = f->cr = -1;
     f->flinch_t = -1.0;
-    show(f, f->t->const_.id_fall_start);
+    show(f, f->t->constants.fall_start_animation);
 }
 
 static void land(struct fight *f, double floor) {
@@ -87,8 +87,8 @@ static void keep_inside(struct fight *f) {
             start_fall(f);
             return;
         }
-        f->px += f->t->edges[which].nx * left;
-        f->py += f->t->edges[which].ny * left;
+        f->px += f->t->edges[which].normal_x * left;
+        f->py += f->t->edges[which].normal_y * left;
         which = nearest_edge(f->t, f->px, f->py, &left);
     }
     if (left >= 0.0) world.inside = true;
@@ -106,11 +106,11 @@ static void gravity(struct fight *f) {
         else f->pz = floor;
         return;
     }
-    const struct const_ *c = &f->t->const_;
-    f->fall_v += c->fall_per_tick2;
+    const struct constants *c = &f->t->constants;
+    f->fall_v += c->fall_m_per_tick2;
     f->pt += c->tick_s;
     f->plabel_t += c->tick_s;
-    if (f->pt >= c->fall_loop_s && f->plabel == c->id_fall_start) show(f, c->id_fall_loop);
+    if (f->pt >= c->fall_loop_s && f->plabel == c->fall_start_animation) show(f, c->fall_loop_animation);
     double z = f->pz - f->fall_v;
     if (f->pz >= floor - STEP_UP_M && z <= floor) land(f, floor);
     else f->pz = z;
@@ -141,8 +141,8 @@ static void fresh_player(struct fight *f) {
     f->lock = f->regen_wait = f->paid = 0;
     f->since_roll = 99.0;
     f->fall_v = 0.0;
-    f->last_roll = f->t->const_.id_roll_b;
-    f->view_z = f->t->const_.cam_view_z;
+    f->last_roll = f->t->constants.roll_again_animation;
+    f->view_z = f->t->constants.camera_view_z;
     *number(F_PlayerFrostResistance) = *number(F_PlayerFrostResistanceMax) = FROST_MAX;
     frost_effect = 0.0;
     start_idle(f);
@@ -266,11 +266,11 @@ static void scene_tick(struct fight *f) {
 
 const char *player_name(double *seconds, double *length) {
     const struct fight *f = &fight;
-    double per_label = 1.0 / (TICKS_PER_S * f->t->const_.tick_s);
+    double per_label = 1.0 / (TICKS_PER_S * f->t->constants.tick_s);
     static const char *const SCENES[] = {"", NAME_rising, "Event60060", "DeathIdle"};
     *seconds = f->plabel_t * per_label;
     *length = (f->pmove >= 0 ? f->t->player_moves[f->pmove].end_s
-                             : f->pmove == ROLL_MOVE ? f->t->const_.roll_end_s : 1.0) * per_label;
+                             : f->pmove == ROLL_MOVE ? f->t->constants.roll_end_s : 1.0) * per_label;
     if (world.scene != NO_SCENE) {
         *seconds = (double)world.scene_ticks / TICKS_PER_S;
         return SCENES[world.scene];
@@ -308,13 +308,13 @@ static void lock_tick(struct fight *f) {
 static double per_tick(double share_per_step) { return 1.0 - pow(1.0 - share_per_step, 1.0 / 6.0); }
 
 static void camera_tick(struct fight *f, const bool held[ACTIONS]) {
-    const struct const_ *c = &f->t->const_;
-    f->pivot_x += per_tick(c->cam_pivot) * (f->px - f->pivot_x);
-    f->pivot_y += per_tick(c->cam_pivot) * (f->py - f->pivot_y);
+    const struct constants *c = &f->t->constants;
+    f->pivot_x += per_tick(c->camera_pivot_share) * (f->px - f->pivot_x);
+    f->pivot_y += per_tick(c->camera_pivot_share) * (f->py - f->pivot_y);
     if (f->lock) {
         double error = wrap(heading_to(f->bx - f->pivot_x, f->by - f->pivot_y) - f->cam);
-        f->cam = wrap(f->cam + per_tick(c->cam_yaw) * error);
-        f->view_z += per_tick(c->cam_yaw) * (c->cam_view_z - f->view_z);
+        f->cam = wrap(f->cam + per_tick(c->camera_yaw_share) * error);
+        f->view_z += per_tick(c->camera_yaw_share) * (c->camera_view_z - f->view_z);
         return;
     }
     f->cam = wrap(f->cam + CAMERA_RAD_PER_S / TICKS_PER_S * (held[A_cameraright] - held[A_cameraleft]));

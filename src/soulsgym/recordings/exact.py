@@ -14,7 +14,7 @@ from soulsgym.envs.simulated import FightSettings, simulated_batch
 from soulsgym.errors import MisuseError, RecordingError
 from soulsgym.recordings.departure import Departure
 from soulsgym.recordings.recording import Recording, Simulation
-from soulsgym.sim.tables import pack
+from soulsgym.sim.pack import pack
 from soulsgym.spec import FightSpec, load_fight
 from soulsgym.state import FIGHT, Fights
 

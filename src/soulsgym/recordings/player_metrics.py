@@ -93,7 +93,7 @@ def _state_metrics(episodes: list[Episode]) -> list[Metric]:
     for ahead in (FARTHEST, FAR):
         pairs = list(_states(episodes, ahead))
         stamina = np.concatenate([np.abs(sim["sp"] - real["player_sp"][:, 0]) for sim, real in pairs])
-        masks = np.concatenate([(sim["open"] == real["action_mask"][:, [16, 8, 0]]).all(axis=1) for sim, real in pairs])
+        masks = np.concatenate([(sim["action_mask"] == real["action_mask"]).all(axis=1) for sim, real in pairs])
         labels = np.concatenate([sim["label"] == real["player_animation"] for sim, real in pairs])
         values = {"M4": stamina, "M5": 100.0 * masks, "M6": 100.0 * labels}
         if len(stamina):

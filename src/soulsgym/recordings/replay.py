@@ -63,7 +63,7 @@ class Replay:
         engine = SimEngine(spec, 1)
         engine.reset(np.ones(1, bool), standard_starts(1), np.zeros(1, np.uint64))
         self.tables, self.template = engine.tables, engine.hidden.copy()
-        self.tick_s = float(self.tables["const"]["tick_s"][0])
+        self.tick_s = float(self.tables["constants"]["tick_s"][0])
         self.roles = _roles(spec)
         self._guard_costs = _guard_costs(spec)
 

@@ -4,138 +4,147 @@ from __future__ import annotations
 
 from soulsgym.compiling import inner
 from soulsgym.sim.geometry import arctan2, cosine, nearest_edge, sine, turned
+from soulsgym.sim.hidden import Hidden
 from soulsgym.sim.player import knocked_down
 from soulsgym.sim.random import draw, draw_between, mixed, unit
-from soulsgym.sim.tables import MAX_ACTS, MAX_TIMERS, TURN_ACT
+from soulsgym.sim.records import Floats
+from soulsgym.sim.tables import MAX_ACTS, MAX_TIMERS, TURN_ACT, BossMoveRow, Constants, PhaseRow, Tables
 from soulsgym.spec.boss import MOVE_KINDS
 
 ATTACK, HOP, IDLE, WALK, RETREAT, STRAFE, TURN, TRANSFORM, OPEN, PARRIED, EXECUTED = range(len(MOVE_KINDS))
 
 # What the boss is after. NEW decides at the next chance.
 NEW, ATTACKING, APPROACH, BACKING, STRAFING, TURNING, CHANGING = range(7)
+COOLING_WEIGHT = 1.0
+"""The most that an act weighs while it cools down."""
 NO_ACT = -1
 """An approach that ends in a new decision instead of an attack."""
-ONLY_BACK = -1
+NO_STRAFE = -1
 """Backing off that is not followed by going sideways."""
 
 
 @inner
-def set_boss_heading(f, angle):
+def set_boss_heading(hidden: Hidden, angle: float) -> None:
     """Turn the boss to a heading."""
-    f.bsin = sine(angle)
-    f.bcos = cosine(angle)
+    hidden.boss_sin = sine(angle)
+    hidden.boss_cos = cosine(angle)
 
 
 @inner
-def boss_heading(f):
+def boss_heading(hidden: Hidden) -> float:
     """The boss's heading as an angle; the fight itself keeps only its sine and cosine."""
-    return arctan2(f.bsin, f.bcos)
+    return arctan2(hidden.boss_sin, hidden.boss_cos)
 
 
 @inner
-def bearing_of_player(f):
+def bearing_of_player(hidden: Hidden) -> float:
     """The player's direction from the boss's heading, positive to the right."""
-    dx, dy = f.px - f.bx, f.py - f.by
-    return arctan2(f.bsin * dy - f.bcos * dx, -(f.bsin * dx + f.bcos * dy))
+    dx, dy = hidden.player_x - hidden.boss_x, hidden.player_y - hidden.boss_y
+    return arctan2(hidden.boss_sin * dy - hidden.boss_cos * dx, -(hidden.boss_sin * dx + hidden.boss_cos * dy))
 
 
 @inner
-def start_boss_move(f, c, T, move):
+def start_boss_move(hidden: Hidden, tables: Tables, move: int) -> None:
     """Begin a move now."""
-    row = T.boss_moves[move]
-    f.bmove = move
-    f.bt = 0.0
-    f.cum_f = 0.0
-    f.cum_r = 0.0
-    f.linked = 0
-    f.decided = 0
-    f.hit_bits = 0
-    f.dodge_bits = 0
-    f.thrown = 0
-    f.interrupted = 0
-    f.stretch = -1
-    f.scale = 1.0
-    f.shift = 0.0
-    if f.shift_s > 0.0:
-        f.shift = f.shift_s * (2.0 * unit(mixed(f.key, (move + 1) << 40)) - 1.0)
-    if row.label != f.blabel or row.kind in (ATTACK, HOP):
-        f.blabel = row.label
-        f.blabel_t = 0.0
+    row = tables.boss_moves[move]
+    hidden.boss_move = move
+    hidden.boss_move_s = 0.0
+    hidden.boss_forward_m = 0.0
+    hidden.boss_right_m = 0.0
+    hidden.link_checked = 0
+    hidden.decided = 0
+    hidden.hits_landed = 0
+    hidden.hits_dodged = 0
+    hidden.throws_dealt = 0
+    hidden.interrupts_checked = 0
+    hidden.stretch = -1
+    hidden.stretch_scale = 1.0
+    hidden.hit_shift_s = 0.0
+    if hidden.max_hit_shift_s > 0.0:
+        hidden.hit_shift_s = hidden.max_hit_shift_s * (2.0 * unit(mixed(hidden.key, (move + 1) << 40)) - 1.0)
+    if row.animation != hidden.boss_animation or row.kind in (ATTACK, HOP):
+        hidden.boss_animation = row.animation
+        hidden.boss_animation_s = 0.0
 
 
 @inner
-def _decide(f, c, T, r):
+def _decide(hidden: Hidden, tables: Tables, distance: float) -> None:
     """Choose the next act by the first rule that fits; sets goal, act and how long it may take."""
-    phase = T.phases[f.phase - 1]
-    if f.changes == 1 and phase.change_move >= 0 and f.boss_hp <= phase.change_share * c.boss_hp:
-        f.goal = CHANGING
+    constants = tables.constants
+    phase = tables.phases[hidden.phase - 1]
+    if (
+        hidden.changes_phase == 1
+        and phase.change_move >= 0
+        and hidden.boss_hp <= phase.change_hp_share * constants.boss_max_hp
+    ):
+        hidden.goal = CHANGING
         return
-    if f.first == 1:
-        f.first = 0
-        _approach_nobody(f, phase)
+    if hidden.is_first_approach == 1:
+        hidden.is_first_approach = 0
+        _approach_nobody(hidden, phase)
         return
-    bearing = bearing_of_player(f)
-    gap = r - c.boss_radius_m
+    bearing = bearing_of_player(hidden)
+    gap = distance - constants.boss_radius_m
     chosen = -1
-    for i in range(phase.rule, phase.rule + phase.rules):
-        rule = T.rules[i]
+    for i in range(phase.first_rule, phase.first_rule + phase.rules):
+        rule = tables.rules[i]
         if (
             rule.gap_lo <= gap < rule.gap_hi
             and rule.bearing_lo <= bearing <= rule.bearing_hi
-            and abs(bearing) >= rule.beyond
-            and (rule.timer < 0 or f.timer_s[rule.timer] <= f.clock_s)
+            and abs(bearing) >= rule.beyond_rad
+            and (rule.timer < 0 or hidden.rule_ready_s[rule.timer] <= hidden.clock_s)
         ):
             chosen = i
             if rule.timer >= 0:
-                f.timer_s[rule.timer] = f.clock_s + rule.every_s
+                hidden.rule_ready_s[rule.timer] = hidden.clock_s + rule.every_s
             break
     if chosen < 0:
-        f.goal = TURNING
+        hidden.goal = TURNING
         return
-    down = phase.down_weight if knocked_down(f, T.player_moves) else 0.0
-    act = _draw_act(f, c, T, T.rules[chosen].weights, phase.act, down)
+    down = phase.down_weight if knocked_down(hidden, tables) else 0.0
+    act = _draw_act(hidden, tables, tables.rules[chosen].weights, phase.first_act, down)
     if act == NO_ACT:
-        _approach_nobody(f, phase)
+        _approach_nobody(hidden, phase)
     elif act == TURN_ACT:
-        f.goal = TURNING
+        hidden.goal = TURNING
     else:
-        _take_act(f, T, phase.act + act, act, r)
+        _take_act(hidden, tables, phase.first_act + act, act, distance)
 
 
 @inner
-def _approach_nobody(f, phase):
+def _approach_nobody(hidden: Hidden, phase: PhaseRow) -> None:
     """Walk up to the player, to decide there."""
-    f.goal, f.act, f.running = APPROACH, NO_ACT, 0
-    f.goal_t = draw_between(f, phase.first_lo_s, phase.first_hi_s)
+    hidden.goal, hidden.act, hidden.running = APPROACH, NO_ACT, 0
+    hidden.goal_left_s = draw_between(hidden, phase.first_approach_lo_s, phase.first_approach_hi_s)
 
 
 @inner
-def _weight(f, c, T, weights, first_act, a):
-    """The weight of an act now: 1 while it cools down, 0 where a hop has no room."""
-    weight = weights[a]
+def _weight(hidden: Hidden, tables: Tables, weights: Floats, first_act: int, a: int) -> float:
+    """The weight of an act now: at most 1 while it cools down, 0 where a hop has no room."""
+    weight: float = weights[a]
     if weight <= 0.0:
         return 0.0
-    if a != TURN_ACT and T.acts[first_act + a].has_room == 1:
-        row = T.acts[first_act + a]
-        x = f.bx - f.bsin * row.room_f - f.bcos * row.room_r
-        y = f.by - f.bcos * row.room_f + f.bsin * row.room_r
-        if nearest_edge(T, x, y)[1] < c.boss_radius_m:
+    if a != TURN_ACT and tables.acts[first_act + a].has_room == 1:
+        row = tables.acts[first_act + a]
+        x = hidden.boss_x - hidden.boss_sin * row.room_forward_m - hidden.boss_cos * row.room_right_m
+        y = hidden.boss_y - hidden.boss_cos * row.room_forward_m + hidden.boss_sin * row.room_right_m
+        if nearest_edge(tables, x, y)[1] < tables.constants.boss_radius_m:
             return 0.0
-    return 1.0 if f.ready_s[a] > f.clock_s else weight
+    return min(weight, COOLING_WEIGHT) if hidden.act_ready_s[a] > hidden.clock_s else weight
 
 
 @inner
-def _draw_act(f, c, T, weights, first_act, down):
+def _draw_act(hidden: Hidden, tables: Tables, weights: Floats, first_act: int, down: float) -> int:
     """An act of the phase, drawn by weight; NO_ACT for the weight `down`. Without any weight it is turning."""
     total = down
     for a in range(MAX_ACTS):
-        total += _weight(f, c, T, weights, first_act, a)
-    left = draw(f) * total - down
+        total += _weight(hidden, tables, weights, first_act, a)
+    left = draw(hidden) * total - down
     if left < 0.0:
         return NO_ACT
     act = TURN_ACT
     for a in range(MAX_ACTS):
-        weight = _weight(f, c, T, weights, first_act, a)
+        weight = _weight(hidden, tables, weights, first_act, a)
         if weight > 0.0:
             act = a
             if left < weight:
@@ -145,295 +154,310 @@ def _draw_act(f, c, T, weights, first_act, down):
 
 
 @inner
-def _take_act(f, T, row, act, r):
-    f.act = row
-    f.running = 0
-    if r >= T.acts[row].run_from_m and (r >= T.acts[row].run_always_m or draw(f) < T.acts[row].run_chance):
-        f.running = 1
-    f.ready_s[act] = f.clock_s + T.acts[row].cooldown_s
-    f.goal = APPROACH
-    f.goal_t = T.acts[row].approach_s
+def _take_act(hidden: Hidden, tables: Tables, row: int, act: int, distance: float) -> None:
+    taken = tables.acts[row]
+    hidden.act = row
+    hidden.running = 0
+    if distance >= taken.run_from_m and (distance >= taken.run_always_m or draw(hidden) < taken.run_chance):
+        hidden.running = 1
+    hidden.act_ready_s[act] = hidden.clock_s + taken.cooldown_s
+    hidden.goal = APPROACH
+    hidden.goal_left_s = taken.approach_s
     total = 0.0
-    first, count = T.acts[row].chain, T.acts[row].chains
+    first, count = taken.first_chain, taken.chains
     for i in range(first, first + count):
-        total += T.chains[i].weight
-    left = draw(f) * total
+        total += tables.chains[i].weight
+    left = draw(hidden) * total
     chain = first
     for i in range(first, first + count):
         chain = i
-        if left < T.chains[i].weight:
+        if left < tables.chains[i].weight:
             break
-        left -= T.chains[i].weight
-    f.link, f.links = T.chains[chain].link, T.chains[chain].links
+        left -= tables.chains[i].weight
+    hidden.next_link, hidden.links_left = tables.chains[chain].first_link, tables.chains[chain].links
 
 
 @inner
-def _change_is_due(f, c, phase):
-    return f.changes == 1 and f.boss_hp <= phase.change_share * c.boss_hp
+def _change_is_due(hidden: Hidden, constants: Constants, phase: PhaseRow) -> bool:
+    return hidden.changes_phase == 1 and hidden.boss_hp <= phase.change_hp_share * constants.boss_max_hp
 
 
 @inner
-def _after_attack(f, c, T, r):
+def _after_attack(hidden: Hidden, tables: Tables, distance: float) -> None:
     """Back off, go sideways, or decide at once what comes next."""
-    phase = T.phases[f.phase - 1]
-    odds = T.acts[f.act].after_odds if f.act >= 0 else 0.0
-    gap = r - c.boss_radius_m
-    seen = abs(bearing_of_player(f)) <= phase.front and gap <= phase.within_gap_m
-    if odds <= 0.0 or not seen or draw(f) >= odds or _change_is_due(f, c, phase):
-        _decide(f, c, T, r)
+    constants = tables.constants
+    phase = tables.phases[hidden.phase - 1]
+    odds = tables.acts[hidden.act].after_odds if hidden.act >= 0 else 0.0
+    gap = distance - constants.boss_radius_m
+    seen = abs(bearing_of_player(hidden)) <= phase.front_rad and gap <= phase.within_gap_m
+    if odds <= 0.0 or not seen or draw(hidden) >= odds or _change_is_due(hidden, constants, phase):
+        _decide(hidden, tables, distance)
         return
-    for i in range(phase.retreat, phase.retreat + phase.retreats):
-        retreat = T.retreats[i]
-        if retreat.gap_lo <= gap < retreat.gap_hi and draw(f) < retreat.chance:
-            f.goal, f.pending = BACKING, ONLY_BACK
-            f.goal_t = draw_between(f, retreat.lo_s, retreat.hi_s)
+    for i in range(phase.first_retreat, phase.first_retreat + phase.retreats):
+        retreat = tables.retreats[i]
+        if retreat.gap_lo <= gap < retreat.gap_hi and draw(hidden) < retreat.chance:
+            hidden.goal, hidden.strafe_move = BACKING, NO_STRAFE
+            hidden.goal_left_s = draw_between(hidden, retreat.lo_s, retreat.hi_s)
             return
     if phase.back_off_s > 0.0:
-        f.goal, f.pending, f.goal_t = BACKING, 0, phase.back_off_s
+        hidden.goal, hidden.strafe_move, hidden.goal_left_s = BACKING, 0, phase.back_off_s
     else:
-        _go_sideways(f, c, phase, gap)
+        _go_sideways(hidden, constants, phase, gap)
 
 
 @inner
-def _go_sideways(f, c, phase, gap):
-    f.goal = STRAFING
+def _go_sideways(hidden: Hidden, constants: Constants, phase: PhaseRow, gap: float) -> None:
+    hidden.goal = STRAFING
     if gap < phase.near_gap_m:
-        f.goal_t = draw_between(f, phase.near_lo_s, phase.near_hi_s)
+        hidden.goal_left_s = draw_between(hidden, phase.near_lo_s, phase.near_hi_s)
         # Away from the side the player is on, so that he comes round to the front.
-        f.pending = c.b_left if bearing_of_player(f) > 0.0 else c.b_right
+        left = bearing_of_player(hidden) > 0.0
     else:
-        f.goal_t = draw_between(f, phase.far_lo_s, phase.far_hi_s)
-        f.pending = c.b_left if draw(f) < 0.5 else c.b_right
+        hidden.goal_left_s = draw_between(hidden, phase.far_lo_s, phase.far_hi_s)
+        left = draw(hidden) < 0.5
+    hidden.strafe_move = constants.boss_strafe_left_move if left else constants.boss_strafe_right_move
 
 
 @inner
-def _within_approach(f, T, r):
-    if f.act < 0:
+def _within_approach(hidden: Hidden, tables: Tables, distance: float) -> bool:
+    if hidden.act < 0:
         return False
-    return r <= (T.acts[f.act].run_approach_m if f.running == 1 else T.acts[f.act].approach_m)
+    act = tables.acts[hidden.act]
+    return distance <= (act.run_approach_m if hidden.running == 1 else act.approach_m)
 
 
 @inner
-def _begin_goal(f, c, T, r):
+def _begin_goal(hidden: Hidden, tables: Tables, distance: float) -> None:
     """Start the move that serves the goal, turning on the spot first where the game does."""
-    if f.goal == CHANGING:
-        start_boss_move(f, c, T, T.phases[f.phase - 1].change_move)
+    constants = tables.constants
+    if hidden.goal == CHANGING:
+        start_boss_move(hidden, tables, tables.phases[hidden.phase - 1].change_move)
         return
-    if f.goal == APPROACH and _within_approach(f, T, r):
-        f.goal = ATTACKING
-        start_boss_move(f, c, T, T.acts[f.act].move)
+    if hidden.goal == APPROACH and _within_approach(hidden, tables, distance):
+        hidden.goal = ATTACKING
+        start_boss_move(hidden, tables, tables.acts[hidden.act].move)
         return
-    if f.goal == BACKING:
-        start_boss_move(f, c, T, c.b_back)
+    if hidden.goal == BACKING:
+        start_boss_move(hidden, tables, constants.boss_back_move)
         return
-    bearing = bearing_of_player(f)
+    bearing = bearing_of_player(hidden)
     away = abs(bearing)
-    if f.goal == TURNING or away > c.turn_beyond:
-        if away > c.around_beyond:
-            start_boss_move(f, c, T, c.b_around_r if bearing > 0.0 else c.b_around_l)
-        else:
-            start_boss_move(f, c, T, c.b_turn_r if bearing > 0.0 else c.b_turn_l)
+    if hidden.goal == TURNING or away > constants.turn_beyond_rad:
+        left, right = constants.boss_turn_left_move, constants.boss_turn_right_move
+        if away > constants.turn_around_beyond_rad:
+            left, right = constants.boss_turn_left_around_move, constants.boss_turn_right_around_move
+        start_boss_move(hidden, tables, right if bearing > 0.0 else left)
         return
-    move = f.pending
-    if f.goal == APPROACH:
-        move = c.b_run if f.running == 1 else c.b_walk
+    move = hidden.strafe_move
+    if hidden.goal == APPROACH:
+        move = constants.boss_run_move if hidden.running == 1 else constants.boss_walk_move
     # Who walks already goes on, unless he would come to the end of the walk's curve on the way.
-    if f.bmove != move or f.bt + f.goal_t >= T.boss_moves[move].end_s:
-        start_boss_move(f, c, T, move)
+    if hidden.boss_move != move or hidden.boss_move_s + hidden.goal_left_s >= tables.boss_moves[move].end_s:
+        start_boss_move(hidden, tables, move)
 
 
 @inner
-def _carry_on(f, c, T, r):
+def _carry_on(hidden: Hidden, tables: Tables, distance: float) -> None:
     """A free boss: decide and begin."""
-    _decide(f, c, T, r)
-    _begin_goal(f, c, T, r)
+    _decide(hidden, tables, distance)
+    _begin_goal(hidden, tables, distance)
 
 
 @inner
-def _lead(f, c, T, r):
+def _lead(hidden: Hidden, tables: Tables, distance: float) -> None:
     """Recovering from an attack: the next one is already chosen, and shown, before this one is over."""
-    f.decided = 1
+    constants = tables.constants
+    hidden.decided = 1
     # The chain that is chosen now begins with the next attack: this one links to nothing any more.
-    f.linked = 1
-    _after_attack(f, c, T, r)
-    if f.goal == APPROACH and _within_approach(f, T, r):
-        f.goal = ATTACKING
-        f.blabel = T.boss_moves[T.acts[f.act].move].label
+    hidden.link_checked = 1
+    _after_attack(hidden, tables, distance)
+    if hidden.goal == APPROACH and _within_approach(hidden, tables, distance):
+        hidden.goal = ATTACKING
+        hidden.boss_animation = tables.boss_moves[tables.acts[hidden.act].move].animation
     else:
-        f.blabel = c.id_boss_idle
-    f.blabel_t = 0.0
+        hidden.boss_animation = constants.boss_idle_animation
+    hidden.boss_animation_s = 0.0
 
 
 @inner
-def _end_attack(f, c, T, r):
-    if f.goal == ATTACKING:
-        label_t = f.blabel_t
-        start_boss_move(f, c, T, T.acts[f.act].move)
-        f.blabel_t = label_t
+def _end_attack(hidden: Hidden, tables: Tables, distance: float) -> None:
+    if hidden.goal == ATTACKING:
+        label_t = hidden.boss_animation_s
+        start_boss_move(hidden, tables, tables.acts[hidden.act].move)
+        hidden.boss_animation_s = label_t
     else:
-        _begin_goal(f, c, T, r)
+        _begin_goal(hidden, tables, distance)
 
 
 @inner
-def _start_link(f, c, T, move):
-    f.link += 1
-    f.links -= 1
-    start_boss_move(f, c, T, move)
+def _start_link(hidden: Hidden, tables: Tables, move: int) -> None:
+    hidden.next_link += 1
+    hidden.links_left -= 1
+    start_boss_move(hidden, tables, move)
 
 
 @inner
-def _end_hop(f, c, T, r):
+def _end_hop(hidden: Hidden, tables: Tables, distance: float) -> None:
     """Follow the hop with one of the acts it leads to, or decide anew."""
     act = NO_ACT
-    first_act = T.phases[f.phase - 1].act
-    if f.act >= 0 and T.acts[f.act].has_then == 1 and abs(bearing_of_player(f)) <= T.acts[f.act].then_within:
-        act = _draw_act(f, c, T, T.acts[f.act].then, first_act, 0.0)
+    first_act = tables.phases[hidden.phase - 1].first_act
+    if (
+        hidden.act >= 0
+        and tables.acts[hidden.act].has_then == 1
+        and abs(bearing_of_player(hidden)) <= tables.acts[hidden.act].then_within_rad
+    ):
+        act = _draw_act(hidden, tables, tables.acts[hidden.act].then_weights, first_act, 0.0)
     if act in (NO_ACT, TURN_ACT):
-        _carry_on(f, c, T, r)
+        _carry_on(hidden, tables, distance)
     else:
-        _take_act(f, T, first_act + act, act, r)
-        _begin_goal(f, c, T, r)
+        _take_act(hidden, tables, first_act + act, act, distance)
+        _begin_goal(hidden, tables, distance)
 
 
 @inner
-def _interrupt(f, c, T, r):
+def _interrupt(hidden: Hidden, tables: Tables, distance: float) -> bool:
     """Drop the move for an act if it has come to a moment of choice and the player is where that asks for."""
-    phase = T.phases[f.phase - 1]
+    constants = tables.constants
+    phase = tables.phases[hidden.phase - 1]
     for k in range(phase.interrupts):
-        row = T.interrupts[phase.interrupt + k]
+        row = tables.interrupts[phase.first_interrupt + k]
         bit = 1 << k
-        if row.move != f.bmove or f.bt < row.at_s or f.interrupted & bit:
+        if row.move != hidden.boss_move or hidden.boss_move_s < row.at_s or hidden.interrupts_checked & bit:
             continue
-        f.interrupted |= bit
-        gap, bearing = r - c.boss_radius_m, bearing_of_player(f)
+        hidden.interrupts_checked |= bit
+        gap, bearing = distance - constants.boss_radius_m, bearing_of_player(hidden)
         if row.gap_lo <= gap < row.gap_hi and row.bearing_lo <= bearing <= row.bearing_hi:
-            _take_act(f, T, row.act, row.act - phase.act, r)
-            f.goal = ATTACKING
-            start_boss_move(f, c, T, T.acts[row.act].move)
+            _take_act(hidden, tables, row.act, row.act - phase.first_act, distance)
+            hidden.goal = ATTACKING
+            start_boss_move(hidden, tables, tables.acts[row.act].move)
             return True
     return False
 
 
 @inner
-def mind_tick(f, c, T, r):
+def mind_tick(hidden: Hidden, tables: Tables, distance: float) -> None:
     """What follows from the time in the current move."""
-    row = T.boss_moves[f.bmove]
+    constants = tables.constants
+    row = tables.boss_moves[hidden.boss_move]
     kind = row.kind
     if kind in (ATTACK, HOP):
-        if _interrupt(f, c, T, r):
+        if _interrupt(hidden, tables, distance):
             return
         # A late blow holds up what follows, which would otherwise begin before it has landed.
-        link_s = min(row.link_s + max(f.shift, 0.0), row.label_end_s)
-        if f.linked == 0 and f.links > 0 and row.link_s >= 0.0 and f.bt >= link_s:
-            f.linked = 1
-            link = T.links[f.link]
-            bearing = bearing_of_player(f)
-            if r < link.within_m and link.bearing_lo <= bearing <= link.bearing_hi:
-                _start_link(f, c, T, link.move)
+        link_s = min(row.link_s + max(hidden.hit_shift_s, 0.0), row.label_end_s)
+        if hidden.link_checked == 0 and hidden.links_left > 0 and row.link_s >= 0.0 and hidden.boss_move_s >= link_s:
+            hidden.link_checked = 1
+            link = tables.links[hidden.next_link]
+            bearing = bearing_of_player(hidden)
+            if distance < link.within_m and link.bearing_lo <= bearing <= link.bearing_hi:
+                _start_link(hidden, tables, link.move)
                 return
-            f.links = 0
-        if kind == ATTACK and f.decided == 0 and f.bt >= row.label_end_s:
-            f.links = 0
-            _lead(f, c, T, r)
-        if f.bt >= row.end_s:
+            hidden.links_left = 0
+        if kind == ATTACK and hidden.decided == 0 and hidden.boss_move_s >= row.label_end_s:
+            hidden.links_left = 0
+            _lead(hidden, tables, distance)
+        if hidden.boss_move_s >= row.end_s:
             if kind == HOP:
-                _end_hop(f, c, T, r)
+                _end_hop(hidden, tables, distance)
             else:
-                _end_attack(f, c, T, r)
+                _end_attack(hidden, tables, distance)
     elif kind == WALK:
-        f.goal_t -= c.tick_s
-        if f.act >= 0:
-            if f.goal_t <= 0.0 or _within_approach(f, T, r):
-                f.goal = ATTACKING
-                start_boss_move(f, c, T, T.acts[f.act].move)
+        hidden.goal_left_s -= constants.tick_s
+        if hidden.act >= 0:
+            if hidden.goal_left_s <= 0.0 or _within_approach(hidden, tables, distance):
+                hidden.goal = ATTACKING
+                start_boss_move(hidden, tables, tables.acts[hidden.act].move)
         else:
-            phase = T.phases[f.phase - 1]
-            if f.goal_t <= 0.0 or r <= phase.first_m:
-                _carry_on(f, c, T, r)
+            phase = tables.phases[hidden.phase - 1]
+            if hidden.goal_left_s <= 0.0 or distance <= phase.first_approach_m:
+                _carry_on(hidden, tables, distance)
     elif kind == RETREAT:
-        f.goal_t -= c.tick_s
-        phase = T.phases[f.phase - 1]
-        backed = f.pending != ONLY_BACK and -f.cum_f >= phase.back_off_m
-        if f.goal_t <= 0.0 or backed:
-            if f.pending == ONLY_BACK or _change_is_due(f, c, phase):
-                _carry_on(f, c, T, r)
+        hidden.goal_left_s -= constants.tick_s
+        phase = tables.phases[hidden.phase - 1]
+        backed = hidden.strafe_move != NO_STRAFE and -hidden.boss_forward_m >= phase.back_off_m
+        if hidden.goal_left_s <= 0.0 or backed:
+            if hidden.strafe_move == NO_STRAFE or _change_is_due(hidden, constants, phase):
+                _carry_on(hidden, tables, distance)
             else:
-                _go_sideways(f, c, phase, r - c.boss_radius_m)
-                _begin_goal(f, c, T, r)
+                _go_sideways(hidden, constants, phase, distance - constants.boss_radius_m)
+                _begin_goal(hidden, tables, distance)
     elif kind == STRAFE:
-        f.goal_t -= c.tick_s
-        if f.goal_t <= 0.0:
-            _carry_on(f, c, T, r)
+        hidden.goal_left_s -= constants.tick_s
+        if hidden.goal_left_s <= 0.0:
+            _carry_on(hidden, tables, distance)
     elif kind == TURN:
-        if f.bt >= row.end_s:
-            if f.goal == TURNING:
-                _carry_on(f, c, T, r)
+        if hidden.boss_move_s >= row.end_s:
+            if hidden.goal == TURNING:
+                _carry_on(hidden, tables, distance)
             else:
-                _begin_goal(f, c, T, r)
+                _begin_goal(hidden, tables, distance)
     elif kind == IDLE:
-        _carry_on(f, c, T, r)
-    elif f.bt >= row.end_s:
+        _carry_on(hidden, tables, distance)
+    elif hidden.boss_move_s >= row.end_s:
         if kind == TRANSFORM:
-            f.phase += 1
-            f.first = 1
+            hidden.phase += 1
+            hidden.is_first_approach = 1
             for a in range(MAX_ACTS):
-                f.ready_s[a] = 0.0
+                hidden.act_ready_s[a] = 0.0
             for k in range(MAX_TIMERS):
-                f.timer_s[k] = 0.0
-        f.act = NO_ACT
-        _carry_on(f, c, T, r)
+                hidden.rule_ready_s[k] = 0.0
+        hidden.act = NO_ACT
+        _carry_on(hidden, tables, distance)
 
 
 @inner
-def _stretched(f, T, row, forward, r):
+def _stretched(hidden: Hidden, tables: Tables, row: BossMoveRow, forward: float, distance: float) -> float:
     """The forward motion of a tick, scaled to the distance that the player had when the stretch began."""
     for i in range(row.stretches):
-        part = T.stretches[row.stretch + i]
-        if part.from_s <= f.bt < part.to_s:
-            if f.stretch != i:
-                f.stretch = i
-                f.scale = min(max(r - part.arrive_m, part.least_m), part.most_m) / part.reference_m
-            return forward * f.scale
+        part = tables.stretches[row.first_stretch + i]
+        if part.from_s <= hidden.boss_move_s < part.to_s:
+            if hidden.stretch != i:
+                hidden.stretch = i
+                hidden.stretch_scale = min(max(distance - part.arrive_m, part.least_m), part.most_m) / part.reference_m
+            return forward * hidden.stretch_scale
     return forward
 
 
 @inner
-def body_tick(f, c, T, r, dx, dy):
-    """Move and turn for one tick; (dx, dy) leads from the boss to the player, r is its length."""
-    row = T.boss_moves[f.bmove]
-    dt = c.tick_s * f.boss_clock
-    f.bt += dt
-    f.blabel_t += c.tick_s
-    f.clock_s += c.tick_s
-    tick = min(f.bt * c.ticks_per_label_s, row.rows - 2.0)
+def body_tick(hidden: Hidden, tables: Tables, distance: float, dx: float, dy: float) -> tuple[float, float]:
+    """Move and turn for one tick; (dx, dy) leads from the boss to the player, distance is its length."""
+    constants = tables.constants
+    row = tables.boss_moves[hidden.boss_move]
+    dt = constants.tick_s * hidden.boss_time_factor
+    hidden.boss_move_s += dt
+    hidden.boss_animation_s += constants.tick_s
+    hidden.clock_s += constants.tick_s
+    tick = min(hidden.boss_move_s * constants.ticks_per_label_s, row.rows - 2.0)
     whole = int(tick)
     share = tick - whole
-    base = row.curve + whole
-    curves = T.boss_curves
-    cum_f = curves[base, 0] + share * (curves[base + 1, 0] - curves[base, 0])
-    cum_r = curves[base, 1] + share * (curves[base + 1, 1] - curves[base, 1])
-    forward, right = cum_f - f.cum_f, cum_r - f.cum_r
-    f.cum_f, f.cum_r = cum_f, cum_r
+    base = row.first_row + whole
+    curves = tables.boss_curves
+    forward_m = curves[base, 0] + share * (curves[base + 1, 0] - curves[base, 0])
+    right_m = curves[base, 1] + share * (curves[base + 1, 1] - curves[base, 1])
+    forward, right = forward_m - hidden.boss_forward_m, right_m - hidden.boss_right_m
+    hidden.boss_forward_m, hidden.boss_right_m = forward_m, right_m
     if row.stretches > 0:
-        forward = _stretched(f, T, row, forward, r)
-    last = max(row.curve, base - 1) if share < 0.5 else base
+        forward = _stretched(hidden, tables, row, forward, distance)
+    last = max(row.first_row, base - 1) if share < 0.5 else base
     chase, turn = curves[last, 2], curves[last, 3]
     if turn > 0.0:
-        f.bsin, f.bcos = turned(f.bsin, f.bcos, dx, dy, r, turn * f.boss_clock)
+        hidden.boss_sin, hidden.boss_cos = turned(
+            hidden.boss_sin, hidden.boss_cos, dx, dy, distance, turn * hidden.boss_time_factor
+        )
     if chase > 0.0:
         # Only as far as the player is ahead: a leap past him must not be drawn on by the growing distance.
-        forward += chase * max(0.0, -f.bsin * dx - f.bcos * dy)
+        forward += chase * max(0.0, -hidden.boss_sin * dx - hidden.boss_cos * dy)
     if row.kind == WALK or row.kind == STRAFE or row.kind == RETREAT:
-        forward *= f.speed_k
-        right *= f.speed_k
-    move_x = -f.bsin * forward - f.bcos * right
-    move_y = -f.bcos * forward + f.bsin * right
-    if f.bt < row.blend_s:
-        fade = 1.0 - f.bt / row.blend_s
-        move_x += f.bcar_x * fade
-        move_y += f.bcar_y * fade
+        forward *= hidden.speed_factor
+        right *= hidden.speed_factor
+    move_x = -hidden.boss_sin * forward - hidden.boss_cos * right
+    move_y = -hidden.boss_cos * forward + hidden.boss_sin * right
+    if hidden.boss_move_s < row.blend_s:
+        fade = 1.0 - hidden.boss_move_s / row.blend_s
+        move_x += hidden.boss_carried_x * fade
+        move_y += hidden.boss_carried_y * fade
     else:
-        f.bcar_x, f.bcar_y = move_x, move_y
-    f.bx += move_x
-    f.by += move_y
+        hidden.boss_carried_x, hidden.boss_carried_y = move_x, move_y
+    hidden.boss_x += move_x
+    hidden.boss_y += move_y
     return move_x, move_y

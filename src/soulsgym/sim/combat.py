@@ -16,8 +16,10 @@ from soulsgym.sim.boss import (
     start_boss_move,
 )
 from soulsgym.sim.geometry import HALF_PI, PI, ground_z, heading_to, nearest_edge, wrap
-from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE
-from soulsgym.sim.player import GRABBED, invulnerable, show, start_flinch, start_reaction
+from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE, Hidden
+from soulsgym.sim.player import heading_to_boss, invulnerable, is_grabbed, show, start_flinch, start_reaction
+from soulsgym.sim.records import Fight
+from soulsgym.sim.tables import BossMoveRow, Constants, HitRow, StrikeRow, Tables
 from soulsgym.spec.boss import HIT_SHAPES
 from soulsgym.spec.player import PLAYER_KINDS
 
@@ -28,30 +30,30 @@ RIPOSTE = PLAYER_KINDS.index("riposte")
 
 
 @inner
-def _in_hit(f, hit, r, dx, dy, share):
+def _in_hit(hidden: Hidden, hit: HitRow, distance: float, dx: float, dy: float, share: float) -> bool:
     """Is the player inside the blow? `share` of its time is over."""
-    reach = hit.reach_m * f.reach_k
+    reach = hit.reach_m * hidden.reach_factor
     if hit.shape == DISC:
-        x = dx + f.bsin * hit.offset_m
-        y = dy + f.bcos * hit.offset_m
+        x = dx + hidden.boss_sin * hit.offset_m
+        y = dy + hidden.boss_cos * hit.offset_m
         return x * x + y * y <= reach * reach
-    if r > reach or r < hit.inner_m:
+    if distance > reach or distance < hit.inner_m:
         return False
     if hit.shape == THRUST:
-        along = -f.bsin * dx - f.bcos * dy
-        across = -f.bcos * dx + f.bsin * dy
+        along = -hidden.boss_sin * dx - hidden.boss_cos * dy
+        across = -hidden.boss_cos * dx + hidden.boss_sin * dy
         return along > 0.0 and abs(across) <= hit.half_width_m
-    bearing = bearing_of_player(f)
+    bearing = bearing_of_player(hidden)
     if hit.sweep == 0:
-        return hit.arc_from <= bearing <= hit.arc_to
-    blade = hit.arc_from + share * (hit.arc_to - hit.arc_from)
-    return abs(wrap(bearing - blade)) <= hit.blade
+        return hit.arc_from_rad <= bearing <= hit.arc_to_rad
+    blade = hit.arc_from_rad + share * (hit.arc_to_rad - hit.arc_from_rad)
+    return abs(wrap(bearing - blade)) <= hit.blade_rad
 
 
 @inner
-def _flinch_side(f):
+def _flinch_side(hidden: Hidden) -> int:
     """0 front, 1 right, 2 back, 3 left: where the boss stands, seen from the player."""
-    bearing = wrap(heading_to(f.bx - f.px, f.by - f.py) - f.pa)
+    bearing = wrap(heading_to_boss(hidden) - hidden.player_heading)
     if abs(bearing) <= HALF_PI / 2.0:
         return 0
     if abs(bearing) >= 1.5 * HALF_PI:
@@ -60,258 +62,291 @@ def _flinch_side(f):
 
 
 @inner
-def hurt(f, g, damage, move):
+def hurt(hidden: Hidden, fight: Fight, damage: float, move: int) -> None:
     """Take damage from a boss move."""
-    damage = min(f.hp, damage)
-    f.hp -= damage
-    g.damage_taken += damage
-    g.hit_by = move
-    if f.hp <= 0.0:
-        g.killed_by = move
+    damage = min(hidden.player_hp, damage)
+    hidden.player_hp -= damage
+    fight.damage_taken += damage
+    fight.hit_by = move
+    if hidden.player_hp <= 0.0:
+        fight.killed_by = move
 
 
 @inner
-def _grab(f, c, T, grab):
-    start_reaction(f, c, T.player_moves, c.p_throw, wrap(boss_heading(f) + PI))
-    f.lock = 0
-    held_m = T.player_moves[c.p_throw].held_m
-    f.px, f.py = f.bx - f.bsin * held_m, f.by - f.bcos * held_m
-    f.links = 0
-    start_boss_move(f, c, T, grab)
+def _grab(hidden: Hidden, tables: Tables, grab: int) -> None:
+    constants = tables.constants
+    start_reaction(hidden, tables, constants.grabbed_move, wrap(boss_heading(hidden) + PI))
+    hidden.lock_on = 0
+    held_m = tables.player_moves[constants.grabbed_move].held_m
+    hidden.player_x = hidden.boss_x - hidden.boss_sin * held_m
+    hidden.player_y = hidden.boss_y - hidden.boss_cos * held_m
+    hidden.links_left = 0
+    start_boss_move(hidden, tables, grab)
 
 
 @inner
-def _faces_boss(f):
+def _faces_boss(hidden: Hidden) -> bool:
     """Is the boss in the half of the world that the player looks at?"""
-    return abs(wrap(heading_to(f.bx - f.px, f.by - f.py) - f.pa)) <= HALF_PI
+    return abs(wrap(heading_to_boss(hidden) - hidden.player_heading)) <= HALF_PI
 
 
 @inner
-def _struck(f, g, c, T, hit, row):
+def _guards(hidden: Hidden, tables: Tables) -> bool:
+    """Does the player hold the shield against the boss?"""
+    if hidden.player_move < 0:
+        return False
+    move = tables.player_moves[hidden.player_move]
+    return move.guard_from_s <= hidden.player_move_s < move.guard_to_s and _faces_boss(hidden)
+
+
+@inner
+def _parries(hidden: Hidden, tables: Tables) -> bool:
+    if hidden.player_move < 0:
+        return False
+    move = tables.player_moves[hidden.player_move]
+    return move.parry_from_s <= hidden.player_move_s < move.parry_to_s and _faces_boss(hidden)
+
+
+@inner
+def _struck(hidden: Hidden, fight: Fight, tables: Tables, hit: HitRow, row: BossMoveRow) -> None:
     """A blow reached the player, who is neither invulnerable nor parrying."""
-    moves = T.player_moves
-    damage = round(hit.damage * f.damage_k)
-    if row.grab >= 0:
-        _grab(f, c, T, row.grab)
-        g.hit_by = f.bmove
+    constants = tables.constants
+    moves = tables.player_moves
+    damage = round(hit.damage * hidden.damage_factor)
+    if row.grab_move >= 0:
+        _grab(hidden, tables, row.grab_move)
+        fight.hit_by = hidden.boss_move
         return
     reaction = hit.reaction
-    if f.pmove >= 0 and moves[f.pmove].guard_from <= f.pt < moves[f.pmove].guard_to and _faces_boss(f):
+    if _guards(hidden, tables):
         # Recorded once: 9 stamina against a blow of 68 held. The shield gives way where stamina cannot fall any more.
-        guarding = f.sp - hit.stamina > c.sp_floor
-        f.sp = max(c.sp_floor, f.sp - hit.stamina)
+        guarding = hidden.player_sp - hit.guard_sp > constants.sp_floor
+        hidden.player_sp = max(constants.sp_floor, hidden.player_sp - hit.guard_sp)
         if guarding:
-            hurt(f, g, round(damage * moves[f.pmove].guard_factor), f.bmove)
+            hurt(hidden, fight, round(damage * moves[hidden.player_move].guard_factor), hidden.boss_move)
             return
-        reaction = c.p_guard_break
-    hurt(f, g, damage, f.bmove)
-    if f.pmove == ROLL_MOVE and moves[reaction].down == 0:
-        start_flinch(f, c.flinch[_flinch_side(f)])
+        reaction = constants.guard_break_move
+    hurt(hidden, fight, damage, hidden.boss_move)
+    if hidden.player_move == ROLL_MOVE and moves[reaction].knocked_down == 0:
+        start_flinch(hidden, constants.flinch_animations[_flinch_side(hidden)])
         return
-    start_reaction(f, c, moves, reaction, heading_to(f.bx - f.px, f.by - f.py))
+    start_reaction(hidden, tables, reaction, heading_to_boss(hidden))
     if hit.push_m > 0.0 and reaction == hit.reaction and moves[reaction].moved_m > 0.0:
-        f.kf = hit.push_m / moves[reaction].moved_m
-        f.kr = f.kf
+        hidden.forward_factor = hit.push_m / moves[reaction].moved_m
+        hidden.right_factor = hidden.forward_factor
 
 
 @inner
-def boss_blows(f, g, c, T, r, dx, dy):
+def boss_blows(hidden: Hidden, fight: Fight, tables: Tables, distance: float, dx: float, dy: float) -> None:
     """The blows of the boss's move in this tick."""
-    row = T.boss_moves[f.bmove]
-    if f.bt < row.hits_from_s + f.shift or f.bt > row.hits_to_s + f.shift:
+    row, shift_s = tables.boss_moves[hidden.boss_move], hidden.hit_shift_s
+    if hidden.boss_move_s < row.hits_from_s + shift_s or hidden.boss_move_s > row.hits_to_s + shift_s:
         return
     for i in range(row.hits):
         bit = 1 << i
-        if f.hit_bits & bit:
+        if hidden.hits_landed & bit:
             continue
-        hit = T.hits[row.hit + i]
-        since = f.bt - hit.from_s - f.shift
+        hit = tables.hits[row.first_hit + i]
+        since = hidden.boss_move_s - hit.from_s - shift_s
         lasts = hit.to_s - hit.from_s
         if since < 0.0 or since > lasts:
             continue
-        if not _in_hit(f, hit, r, dx, dy, since / lasts):
+        if not _in_hit(hidden, hit, distance, dx, dy, since / lasts):
             continue
-        if invulnerable(f, c, T.player_moves):
-            if not f.dodge_bits & bit:
-                f.dodge_bits |= bit
-                g.dodged = f.bmove
+        if invulnerable(hidden, tables):
+            if not hidden.hits_dodged & bit:
+                hidden.hits_dodged |= bit
+                fight.dodged = hidden.boss_move
             continue
-        f.hit_bits |= bit
-        if f.pmove >= 0 and hit.parriable == 1:
-            mine = T.player_moves[f.pmove]
-            if mine.parry_from <= f.pt < mine.parry_to and _faces_boss(f):
-                f.act = NO_ACT
-                f.links = 0
-                start_boss_move(f, c, T, c.b_parried)
-                return
-        _struck(f, g, c, T, hit, row)
+        hidden.hits_landed |= bit
+        if hit.parriable == 1 and _parries(hidden, tables):
+            hidden.act = NO_ACT
+            hidden.links_left = 0
+            start_boss_move(hidden, tables, tables.constants.boss_parried_move)
+            return
+        _struck(hidden, fight, tables, hit, row)
         return
 
 
 @inner
-def _wound_boss(f, g, damage, move):
-    damage = min(f.boss_hp, damage)
-    f.boss_hp -= damage
-    g.damage_dealt += damage
-    g.landed = move
+def _wound_boss(hidden: Hidden, fight: Fight, damage: float, move: int) -> None:
+    damage = min(hidden.boss_hp, damage)
+    hidden.boss_hp -= damage
+    fight.damage_dealt += damage
+    fight.landed = move
 
 
 @inner
-def player_blows(f, g, c, T, r, dx, dy):
+def player_blows(hidden: Hidden, fight: Fight, tables: Tables, distance: float, dx: float, dy: float) -> None:
     """The blows of the player's move in this tick."""
-    if f.pmove < 0:
+    if hidden.player_move < 0:
         return
-    mine = T.player_moves[f.pmove]
-    if not mine.strikes_from_s <= f.pt <= mine.strikes_to_s:
+    mine = tables.player_moves[hidden.player_move]
+    if not mine.strikes_from_s <= hidden.player_move_s <= mine.strikes_to_s:
         return
     for i in range(mine.strikes):
-        strike = T.strikes[mine.strike + i]
+        strike = tables.strikes[mine.first_strike + i]
         bit = 1 << i
-        if f.struck & bit or not strike.from_s <= f.pt <= strike.to_s:
+        if hidden.strikes_landed & bit or not strike.from_s <= hidden.player_move_s <= strike.to_s:
             continue
-        if mine.kind != RIPOSTE and (r > strike.reach_m or abs(wrap(heading_to(-dx, -dy) - f.pa)) > strike.arc):
+        if mine.kind != RIPOSTE and (
+            distance > strike.reach_m or abs(wrap(heading_to(-dx, -dy) - hidden.player_heading)) > strike.arc_rad
+        ):
             continue
-        f.struck |= bit
-        _strike_boss(f, g, c, T, strike)
+        hidden.strikes_landed |= bit
+        _strike_boss(hidden, fight, tables, strike)
 
 
 @inner
-def _strike_boss(f, g, c, T, strike):
-    kind = T.boss_moves[f.bmove].kind
+def _strike_boss(hidden: Hidden, fight: Fight, tables: Tables, strike: StrikeRow) -> None:
+    constants = tables.constants
+    kind = tables.boss_moves[hidden.boss_move].kind
     opened = kind in (OPEN, PARRIED)
-    _wound_boss(f, g, round(strike.damage * (c.opened_factor if opened else 1.0)), f.pmove)
-    f.poise_t = 0.0
+    factor = constants.open_damage_factor if opened else 1.0
+    _wound_boss(hidden, fight, round(strike.damage * factor), hidden.player_move)
+    hidden.since_strike_s = 0.0
     # A change of phase is never broken off: it would begin again, with all its openings.
     if opened or kind in (EXECUTED, TRANSFORM):
         return
-    f.poise -= strike.poise
-    if f.poise <= 0.0 and T.boss_moves[f.bmove].throws == 0 and f.boss_hp > 0.0:
-        f.poise = c.poise
-        f.act = NO_ACT
-        f.links = 0
-        start_boss_move(f, c, T, c.b_stagger)
+    hidden.boss_poise -= strike.poise
+    if hidden.boss_poise <= 0.0 and tables.boss_moves[hidden.boss_move].throws == 0 and hidden.boss_hp > 0.0:
+        hidden.boss_poise = constants.boss_max_poise
+        hidden.act = NO_ACT
+        hidden.links_left = 0
+        start_boss_move(hidden, tables, constants.boss_stagger_move)
 
 
 @inner
-def may_riposte(f, c, T, r):
+def may_riposte(hidden: Hidden, tables: Tables, distance: float) -> bool:
     """Does a light attack now become the riposte?"""
-    if T.boss_moves[f.bmove].kind != PARRIED or r > c.riposte_m or not _faces_boss(f):
+    constants = tables.constants
+    if tables.boss_moves[hidden.boss_move].kind != PARRIED or distance > constants.riposte_m or not _faces_boss(hidden):
         return False
-    return abs(wrap(boss_heading(f) - f.pa)) >= c.riposte_facing
+    return abs(wrap(boss_heading(hidden) - hidden.player_heading)) >= constants.riposte_facing_rad
 
 
 @inner
-def held_tick(f, g, c, T):
+def held_tick(hidden: Hidden, fight: Fight, tables: Tables) -> None:
     """A grabbed player takes the damage of the throw."""
-    boss = T.boss_moves[f.bmove]
-    while f.thrown < boss.throws and f.bt >= T.throws[boss.throw + f.thrown].at_s:
-        hurt(f, g, round(T.throws[boss.throw + f.thrown].damage * f.damage_k), f.bmove)
-        f.thrown += 1
+    row = tables.boss_moves[hidden.boss_move]
+    while hidden.throws_dealt < row.throws:
+        throw = tables.throws[row.first_throw + hidden.throws_dealt]
+        if hidden.boss_move_s < throw.at_s:
+            break
+        hurt(hidden, fight, round(throw.damage * hidden.damage_factor), hidden.boss_move)
+        hidden.throws_dealt += 1
 
 
 @inner
-def separate(f, c, T, boss_x, boss_y):
+def separate(hidden: Hidden, tables: Tables, boss_x: float, boss_y: float) -> None:
     """Keep the bodies apart: whoever moves in is stopped. (boss_x, boss_y) is the boss's motion in this tick."""
-    if f.pmove >= 0 and T.player_moves[f.pmove].kind == GRABBED:
+    constants = tables.constants
+    if is_grabbed(hidden, tables):
         return
-    dx, dy = f.px - f.bx, f.py - f.by
+    dx, dy = hidden.player_x - hidden.boss_x, hidden.player_y - hidden.boss_y
     square = dx * dx + dy * dy
-    if square >= c.least_m * c.least_m:
+    if square >= constants.least_distance_m * constants.least_distance_m:
         return
-    r = math.sqrt(square)
-    if r < 1e-9:
-        dx, dy, r = -f.bsin, -f.bcos, 1.0
-        f.px, f.py = f.bx, f.by
+    distance = math.sqrt(square)
+    if distance < 1e-9:
+        dx, dy, distance = -hidden.boss_sin, -hidden.boss_cos, 1.0
+        hidden.player_x, hidden.player_y = hidden.boss_x, hidden.boss_y
         square = 0.0
-    nx, ny = dx / r, dy / r
-    overlap = c.least_m - math.sqrt(square)
-    mine = max(0.0, -(f.vx * nx + f.vy * ny))
+    nx, ny = dx / distance, dy / distance
+    overlap = constants.least_distance_m - math.sqrt(square)
+    mine = max(0.0, -(hidden.player_moved_x * nx + hidden.player_moved_y * ny))
     its = max(0.0, boss_x * nx + boss_y * ny)
     share = mine / (mine + its) if mine + its > 1e-9 else 1.0
     # The boss is not pushed farther than he came; the rest is the player's.
     stopped = min(its, overlap * (1.0 - share))
     if stopped > 0.0:
-        held = c.contact_drag * stopped / its
-        f.bx -= nx * stopped + held * (boss_x - nx * its)
-        f.by -= ny * stopped + held * (boss_y - ny * its)
-    f.px += nx * (overlap - stopped)
-    f.py += ny * (overlap - stopped)
+        held = constants.contact_drag * stopped / its
+        hidden.boss_x -= nx * stopped + held * (boss_x - nx * its)
+        hidden.boss_y -= ny * stopped + held * (boss_y - ny * its)
+    hidden.player_x += nx * (overlap - stopped)
+    hidden.player_y += ny * (overlap - stopped)
 
 
 @inner
-def _start_fall(f, c):
-    f.pmove = FALL_MOVE
-    f.pt = 0.0
-    f.fall_v = 0.0
-    f.cf = -1
-    f.cr = -1
-    f.flinch_t = -1.0
-    show(f, c.id_fall_start)
+def _start_fall(hidden: Hidden, constants: Constants) -> None:
+    hidden.player_move = FALL_MOVE
+    hidden.player_move_s = 0.0
+    hidden.fall_speed = 0.0
+    hidden.forward_curve = -1
+    hidden.right_curve = -1
+    hidden.since_flinch_s = -1.0
+    show(hidden, constants.fall_start_animation)
 
 
 @inner
-def keep_inside(f, c, T):
+def keep_inside(hidden: Hidden, tables: Tables) -> None:
     """Walls stop both; a cliff stops the boss, and drops the player. Looks only once out of the last safe circle."""
-    dx, dy = f.bx - f.bsafe_x, f.by - f.bsafe_y
-    if dx * dx + dy * dy > f.bsafe_r2:
-        _keep_boss(f, c, T)
-    dx, dy = f.px - f.safe_x, f.py - f.safe_y
-    if f.pmove != FALL_MOVE and dx * dx + dy * dy > f.safe_r2:
-        _keep_player(f, c, T)
-        if f.pmove != FALL_MOVE:
-            _make_room(f, c, T)
+    dx, dy = hidden.boss_x - hidden.boss_safe_x, hidden.boss_y - hidden.boss_safe_y
+    if dx * dx + dy * dy > hidden.boss_safe_radius2:
+        _keep_boss(hidden, tables)
+    dx, dy = hidden.player_x - hidden.player_safe_x, hidden.player_y - hidden.player_safe_y
+    if hidden.player_move != FALL_MOVE and dx * dx + dy * dy > hidden.player_safe_radius2:
+        _keep_player(hidden, tables)
+        if hidden.player_move != FALL_MOVE:
+            _make_room(hidden, tables)
 
 
 @inner
-def _make_room(f, c, T):
+def _make_room(hidden: Hidden, tables: Tables) -> None:
     """A player held by a wall cannot give way, so the boss does."""
-    if f.pmove >= 0 and T.player_moves[f.pmove].kind == GRABBED:
+    constants = tables.constants
+    if is_grabbed(hidden, tables):
         return
-    dx, dy = f.bx - f.px, f.by - f.py
-    r = math.sqrt(dx * dx + dy * dy)
-    if 1e-9 < r < c.least_m:
-        f.bx += dx / r * (c.least_m - r)
-        f.by += dy / r * (c.least_m - r)
+    dx, dy = hidden.boss_x - hidden.player_x, hidden.boss_y - hidden.player_y
+    distance = math.sqrt(dx * dx + dy * dy)
+    if 1e-9 < distance < constants.least_distance_m:
+        hidden.boss_x += dx / distance * (constants.least_distance_m - distance)
+        hidden.boss_y += dy / distance * (constants.least_distance_m - distance)
 
 
 @inner
-def _keep_boss(f, c, T):
-    which, left = nearest_edge(T, f.bx, f.by)
+def _keep_boss(hidden: Hidden, tables: Tables) -> None:
+    constants = tables.constants
+    which, left = nearest_edge(tables, hidden.boss_x, hidden.boss_y)
     for _ in range(CORNER_TRIES):
-        if left >= c.boss_radius_m:
+        if left >= constants.boss_radius_m:
             break
-        f.bx += T.edges[which].nx * (left - c.boss_radius_m)
-        f.by += T.edges[which].ny * (left - c.boss_radius_m)
-        which, left = nearest_edge(T, f.bx, f.by)
-    left = max(0.0, left - c.boss_radius_m)
-    f.bsafe_x, f.bsafe_y, f.bsafe_r2 = f.bx, f.by, left * left
+        hidden.boss_x += tables.edges[which].normal_x * (left - constants.boss_radius_m)
+        hidden.boss_y += tables.edges[which].normal_y * (left - constants.boss_radius_m)
+        which, left = nearest_edge(tables, hidden.boss_x, hidden.boss_y)
+    left = max(0.0, left - constants.boss_radius_m)
+    hidden.boss_safe_x, hidden.boss_safe_y, hidden.boss_safe_radius2 = hidden.boss_x, hidden.boss_y, left * left
 
 
 @inner
-def _keep_player(f, c, T):
-    which, left = nearest_edge(T, f.px, f.py)
+def _keep_player(hidden: Hidden, tables: Tables) -> None:
+    constants = tables.constants
+    which, left = nearest_edge(tables, hidden.player_x, hidden.player_y)
     for _ in range(CORNER_TRIES):
         if left >= 0.0:
             break
-        if T.edges[which].cliff == 1 and not (f.pmove >= 0 and T.player_moves[f.pmove].kind == GRABBED):
-            _start_fall(f, c)
+        # Who was killed in this step lies at the edge: the blow ended the fight, not the fall.
+        if tables.edges[which].cliff == 1 and hidden.player_hp > 0.0 and not is_grabbed(hidden, tables):
+            _start_fall(hidden, constants)
             return
-        f.px += T.edges[which].nx * left
-        f.py += T.edges[which].ny * left
-        which, left = nearest_edge(T, f.px, f.py)
+        hidden.player_x += tables.edges[which].normal_x * left
+        hidden.player_y += tables.edges[which].normal_y * left
+        which, left = nearest_edge(tables, hidden.player_x, hidden.player_y)
     left = max(0.0, left)
-    f.safe_x, f.safe_y, f.safe_r2 = f.px, f.py, left * left
+    hidden.player_safe_x = hidden.player_x
+    hidden.player_safe_y = hidden.player_y
+    hidden.player_safe_radius2 = left * left
 
 
 @inner
-def fall_tick(f, g, c):
+def fall_tick(hidden: Hidden, fight: Fight, constants: Constants) -> None:
     """Fall; deep enough is deadly."""
-    f.fall_v += c.fall_per_tick2
-    f.pz -= f.fall_v
-    f.pt += c.tick_s
-    f.plabel_t += c.tick_s
-    if f.pt >= c.fall_loop_s and f.plabel == c.id_fall_start:
-        show(f, c.id_fall_loop)
-    if f.pz < ground_z(c, f.px, f.py) - c.deadly_drop_m:
-        g.damage_taken += f.hp
-        f.hp = 0.0
+    hidden.fall_speed += constants.fall_m_per_tick2
+    hidden.player_z -= hidden.fall_speed
+    hidden.player_move_s += constants.tick_s
+    hidden.player_animation_s += constants.tick_s
+    if hidden.player_move_s >= constants.fall_loop_s and hidden.player_animation == constants.fall_start_animation:
+        show(hidden, constants.fall_loop_animation)
+    if hidden.player_z < ground_z(constants, hidden.player_x, hidden.player_y) - constants.deadly_drop_m:
+        fight.damage_taken += hidden.player_hp
+        hidden.player_hp = 0.0

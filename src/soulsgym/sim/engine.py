@@ -14,7 +14,8 @@ from soulsgym.errors import MisuseError, StartError
 from soulsgym.sim.crew import Crew
 from soulsgym.sim.hidden import HIDDEN
 from soulsgym.sim.kernels import reset_masked, step_together
-from soulsgym.sim.tables import TABLES, pack_into
+from soulsgym.sim.pack import pack_into
+from soulsgym.sim.tables import TABLES
 from soulsgym.spec import FightSpec
 from soulsgym.state import FIGHT, Fights, Outcome, copied
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from soulsgym.compiling import njit
+from soulsgym.sim.tables import Constants, Tables
 
 PI = math.pi
 HALF_PI = math.pi / 2.0
@@ -15,7 +16,7 @@ TWO_PI = 2.0 * math.pi
 
 
 @njit
-def wrap(angle):
+def wrap(angle: float) -> float:
     """The angle within [-pi, pi]; one turn off at most."""
     if angle > PI:
         angle -= TWO_PI
@@ -25,13 +26,13 @@ def wrap(angle):
 
 
 @njit
-def _sine_core(x):
+def _sine_core(x: float) -> float:
     s = x * x
     return x * (1.0 + s * (-1.0 / 6 + s * (1.0 / 120 + s * (-1.0 / 5040 + s * (1.0 / 362880 - s / 39916800)))))
 
 
 @njit
-def sine(angle):
+def sine(angle: float) -> float:
     """The sine of an angle within [-pi, pi]."""
     if angle > HALF_PI:
         angle = PI - angle
@@ -41,13 +42,13 @@ def sine(angle):
 
 
 @njit
-def cosine(angle):
+def cosine(angle: float) -> float:
     """The cosine of an angle within [-pi, pi]."""
     return _sine_core(HALF_PI - abs(angle))
 
 
 @njit
-def arctan2(y, x):
+def arctan2(y: float, x: float) -> float:
     """The angle of (x, y); Abramowitz and Stegun 4.4.49."""
     ax, ay = abs(x), abs(y)
     big, small = max(ax, ay), min(ax, ay)
@@ -68,25 +69,25 @@ def arctan2(y, x):
 
 
 @njit
-def heading_to(dx, dy):
+def heading_to(dx: float, dy: float) -> float:
     """The heading that looks along (dx, dy)."""
     return arctan2(-dx, -dy)
 
 
 @njit
-def turned(sin_a, cos_a, dx, dy, r, limit):
-    """Sine and cosine of a heading turned towards (dx, dy), of length r, by at most a small `limit`.
+def turned(sin_a: float, cos_a: float, dx: float, dy: float, distance: float, limit: float) -> tuple[float, float]:
+    """Sine and cosine of a heading turned towards (dx, dy), of length distance, by at most a small `limit`.
 
     Works on the unit vector alone; a heading is only made an angle where somebody asks for it.
     """
-    if r < 1e-9:
+    if distance < 1e-9:
         return sin_a, cos_a
     ahead = -(sin_a * dx + cos_a * dy)
     right = sin_a * dy - cos_a * dx
     square = limit * limit
     cos_limit = 1.0 - square * (0.5 - square * (1.0 / 24))
-    if ahead >= cos_limit * r:
-        return -dx / r, -dy / r
+    if ahead >= cos_limit * distance:
+        return -dx / distance, -dy / distance
     sin_limit = limit * (1.0 - square * (1.0 / 6 - square * (1.0 / 120)))
     if right < 0.0:
         sin_limit = -sin_limit
@@ -98,7 +99,7 @@ def turned(sin_a, cos_a, dx, dy, r, limit):
 
 
 @njit
-def blend_direction(theta):
+def blend_direction(theta: float) -> float:
     """The direction the game makes of a stick angle: a straight mix of the two main directions beside it."""
     turns = theta / HALF_PI
     quadrant = math.floor(turns)
@@ -107,19 +108,26 @@ def blend_direction(theta):
 
 
 @njit
-def ground_z(const, x, y):
+def ground_z(constants: Constants, x: float, y: float) -> float:
     """The height of the ground."""
-    u, v = x - const.ground_x, y - const.ground_y
-    return const.g0 + const.g1 * u + const.g2 * v + const.g3 * u * u + const.g4 * u * v + const.g5 * v * v
+    u, v = x - constants.ground_origin_x, y - constants.ground_origin_y
+    return (
+        constants.ground_1
+        + constants.ground_u * u
+        + constants.ground_v * v
+        + constants.ground_uu * u * u
+        + constants.ground_uv * u * v
+        + constants.ground_vv * v * v
+    )
 
 
 @njit
-def nearest_edge(T, x, y):
+def nearest_edge(tables: Tables, x: float, y: float) -> tuple[int, float]:
     """The arena's edge next to a point, and how far it is; negative outside."""
     nearest, which = 1e9, 0
-    for i in range(T.const.edges):
-        edge = T.edges[i]
-        left = edge.d - edge.nx * x - edge.ny * y
+    for i in range(tables.constants.edge_count):
+        edge = tables.edges[i]
+        left = edge.offset - edge.normal_x * x - edge.normal_y * y
         if left < nearest:
             nearest, which = left, i
     return which, nearest

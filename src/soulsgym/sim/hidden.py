@@ -1,9 +1,15 @@
-"""HIDDEN, the simulator's own record of a fight: everything the observation does not show."""
+"""Hidden, the simulator's own record of a fight: everything the observation does not show.
+
+Times are in seconds of the label clock (see docs/simulator.md), lengths in metres, angles in radians.
+"""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
+from soulsgym.sim.records import Floats, dtype_of
 from soulsgym.sim.tables import MAX_ACTS, MAX_TIMERS
 
 NO_MOVE = -1
@@ -12,77 +18,120 @@ ROLL_MOVE = -2
 """The player rolls; rolls are blended from profiles and so are no row of the move table."""
 FALL_MOVE = -3
 
-HIDDEN = np.dtype(
-    [
-        ("key", "u8"),
-        ("draws", "u8"),
-        # Positions among the engine's tables: of the file this fight is played on, and of its next one.
-        ("table", "i4"),
-        ("next_table", "i4"),
-        # What this fight drew under domain randomisation.
-        *(
-            (name, "f8")
-            for name in (
-                "boss_clock", "reach_k", "damage_k", "speed_k", "shift_s", "drop", "noise_m", "noise_rad", "noise_s",
-            )
-        ),
-        ("delay", "i4"),
-        # The player.
-        *(
-            (name, "f8")
-            for name in (
-                "px", "py", "pz", "pa", "psin", "pcos",  # pose; sine and cosine of the heading
-                "vx", "vy",  # metres moved in the last tick
-                "hp", "sp",
-                "pt", "plabel_t",  # seconds of the label clock in the move, and in the label shown for it
-                "kf", "kr", "phi",  # how much of a roll's profiles is used, and its blended direction
-                "car_x", "car_y", "car_s",  # metres per tick that live on from the motion before, until then
-                "flinch_t",
-                "walk_x", "walk_y",  # metres per tick of the last walking
-                "stop_t", "since_roll",
-                "fall_v",
-                "safe_x", "safe_y", "safe_r2",  # a circle known to lie inside the arena
-                "held_x", "held_y",
-            )
-        ),
-        *(
-            (name, "i4")
-            for name in (
-                "pmove", "plabel", "cf", "cr",
-                "paid",  # parts of the stamina of the move that are paid
-                "struck",  # bits: blows of the move that landed
-                "walk_ticks", "held_steps", "held_key",
-                "last_roll", "after_roll", "lock", "regen_wait",
-            )
-        ),
-        # The camera: its angle, and the lagging point it looks from.
-        *((name, "f8") for name in ("cam", "pivot_x", "pivot_y")),
-        # The boss.
-        *(
-            (name, "f8")
-            for name in (
-                "bx", "by", "bsin", "bcos",
-                "bsafe_x", "bsafe_y", "bsafe_r2",
-                "boss_hp", "poise", "poise_t",
-                "bt", "blabel_t", "cum_f", "cum_r",  # time in the move; metres of its curve used up
-                "bcar_x", "bcar_y",  # metres per tick carried over from the move before
-                "goal_t", "shift", "clock_s",
-                "scale",  # of the forward motion in the running stretch
-            )
-        ),
-        *(
-            (name, "i4")
-            for name in (
-                "bmove", "blabel", "phase", "changes", "first", "goal", "act", "link", "links", "linked", "decided",
-                "hit_bits", "dodge_bits", "pending",
-                "thrown",  # blows of the throw that were dealt
-                "running",  # does he run to where the act begins?
-                "interrupted",  # bits: interrupts of the phase that were looked at in this move
-                "stretch",  # of the move, counted from 0; -1 none yet
-            )
-        ),
-        ("ready_s", "f8", (MAX_ACTS,)),  # when each act of the phase has cooled down
-        ("timer_s", "f8", (MAX_TIMERS,)),  # when each rule of the phase that waits for a time fits again
-    ],
-    align=True,
-)  # fmt: skip
+
+class Hidden:
+    """One fight. Saved runs hold these bytes: whoever changes order or types raises `KIND` in engine.py."""
+
+    # Randomness: the fight's key, and how many numbers were drawn.
+    key: np.uint64
+    draws: np.uint64
+
+    # Positions among the engine's tables: of the file this fight is played on, and of its next one.
+    table: int
+    next_table: int
+
+    # What this fight drew under domain randomisation.
+    boss_time_factor: float
+    reach_factor: float
+    damage_factor: float
+    speed_factor: float  # of walking, player and boss
+    max_hit_shift_s: float
+    drop_chance: float  # that an input is lost
+    position_noise_m: float
+    heading_noise_rad: float
+    duration_noise_s: float
+    extra_delay_ticks: int
+
+    # The player.
+    player_x: float
+    player_y: float
+    player_z: float
+    player_heading: float
+    player_sin: float
+    player_cos: float
+    player_moved_x: float  # in the last tick
+    player_moved_y: float
+    player_hp: float
+    player_sp: float
+    player_move_s: float
+    player_animation_s: float  # how long the animation is shown, which need not have begun with the move
+    forward_factor: float  # how much of the forward curve of the move is used
+    right_factor: float
+    roll_angle: float  # from the heading
+    carried_x: float  # metres per tick that live on from the motion before
+    carried_y: float
+    carried_until_s: float  # time in the move; -1: nothing is carried
+    since_flinch_s: float  # -1: no flinch is shown
+    walk_x: float  # metres per tick of the last walking
+    walk_y: float
+    since_walk_s: float
+    since_roll_s: float
+    fall_speed: float  # metres per tick
+    player_safe_x: float  # centre of a circle known to lie inside the arena
+    player_safe_y: float
+    player_safe_radius2: float
+    stop_x: float  # direction in which a walk comes to its stop
+    stop_y: float
+    player_move: int  # row of the move table, or NO_MOVE, ROLL_MOVE, FALL_MOVE
+    player_animation: int
+    forward_curve: int  # where the curve of the move begins; -1: none
+    right_curve: int
+    payments: int  # parts of the stamina of the move that are paid
+    strikes_landed: int  # bits: strikes of the move that landed
+    walk_ticks: int
+    held_steps: int  # steps for which a direction is held
+    held_direction: int
+    roll_animation: int  # of the two, the one shown last
+    walk_after_roll: int
+    lock_on: int
+    regen_wait_ticks: int
+
+    # The camera: its heading, and the lagging point it turns about.
+    camera_heading: float
+    pivot_x: float
+    pivot_y: float
+
+    # The boss.
+    boss_x: float
+    boss_y: float
+    boss_sin: float
+    boss_cos: float
+    boss_safe_x: float
+    boss_safe_y: float
+    boss_safe_radius2: float
+    boss_hp: float
+    boss_poise: float
+    since_strike_s: float  # since the player hit the boss; poise comes back some time after
+    boss_move_s: float
+    boss_animation_s: float
+    boss_forward_m: float  # metres of the move's curve that are used up
+    boss_right_m: float
+    boss_carried_x: float  # metres per tick carried over from the move before
+    boss_carried_y: float
+    goal_left_s: float  # how long the goal may still take
+    hit_shift_s: float  # how much later than in the data the hits of this move come
+    clock_s: float  # since the start; cooldowns are measured on it
+    stretch_scale: float  # of the forward motion in the running stretch
+    boss_move: int
+    boss_animation: int
+    phase: int
+    changes_phase: int  # does the boss go on to the next phase?
+    is_first_approach: int  # of the phase: the boss walks up before he decides anything
+    goal: int
+    act: int  # row of the act table, or NO_ACT
+    next_link: int  # row of the link table, and how many of the chain are left from it on
+    links_left: int
+    link_checked: int  # has the move come to where it links to the next one?
+    decided: int  # is it decided what follows the attack?
+    hits_landed: int  # bits: hits of the move that are done with
+    hits_dodged: int
+    strafe_move: int  # where the boss strafes or backs off: the move to strafe with, or NO_STRAFE after backing off
+    throws_dealt: int  # of the running throw
+    running: int  # does he run to where the act begins?
+    interrupts_checked: int  # bits: interrupts of the phase that were looked at in this move
+    stretch: int  # of the move, counted from 0; -1: none yet
+    act_ready_s: Annotated[Floats, MAX_ACTS]  # by act of the phase: when it has cooled down
+    rule_ready_s: Annotated[Floats, MAX_TIMERS]  # by rule of the phase that waits for a time: when it fits again
+
+
+HIDDEN = dtype_of(Hidden)

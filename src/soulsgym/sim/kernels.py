@@ -14,7 +14,8 @@ from typing import Any
 from soulsgym.compiling import njit
 from soulsgym.sim.crew import CHUNK, SKIP, all_finished, await_ticket, finish_chunk, hand_out, take_chunk
 from soulsgym.sim.replay import label_duration, replay_boss, replay_player
-from soulsgym.sim.tick import reset_fights, step_fights
+from soulsgym.sim.reset import reset_fights
+from soulsgym.sim.tick import step_fights
 
 
 def _digest_of_sources() -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from soulsgym.compiling import njit
+from soulsgym.sim.hidden import Hidden
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_A = np.uint64(0xBF58476D1CE4E5B9)
@@ -18,7 +19,7 @@ _TO_UNIT = 1.0 / (1 << 53)
 
 
 @njit
-def mixed(key, counter):
+def mixed(key: np.uint64, counter: int | np.uint64) -> np.uint64:
     """64 well-mixed bits of a key and a counter (the finaliser of SplitMix64)."""
     z = np.uint64(key) + _STEP * (np.uint64(counter) + np.uint64(1))
     z = (z ^ (z >> _S30)) * _MIX_A
@@ -27,20 +28,20 @@ def mixed(key, counter):
 
 
 @njit
-def unit(bits):
+def unit(bits: np.uint64) -> float:
     """A number in [0, 1) of 64 bits."""
     return (np.uint64(bits) >> _S11) * _TO_UNIT
 
 
 @njit
-def draw(f):
+def draw(hidden: Hidden) -> float:
     """The fight's next number in [0, 1)."""
-    bits = mixed(f.key, f.draws)
-    f.draws += np.uint64(1)
+    bits = mixed(hidden.key, hidden.draws)
+    hidden.draws += np.uint64(1)
     return unit(bits)
 
 
 @njit
-def draw_between(f, low, high):
+def draw_between(hidden: Hidden, low: float, high: float) -> float:
     """The fight's next number in [low, high)."""
-    return low + (high - low) * draw(f)
+    return low + (high - low) * draw(hidden)

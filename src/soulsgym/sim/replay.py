@@ -7,8 +7,8 @@ its poses are interpolated between two observations.
 from __future__ import annotations
 
 import math
-
-import numpy as np
+from collections.abc import MutableSequence, Sequence
+from typing import Annotated
 
 from soulsgym.compiling import inner
 from soulsgym.sim.boss import (
@@ -22,21 +22,23 @@ from soulsgym.sim.boss import (
 )
 from soulsgym.sim.combat import boss_blows, held_tick, keep_inside, separate
 from soulsgym.sim.geometry import cosine, heading_to, sine, wrap
-from soulsgym.sim.hidden import FALL_MOVE, NO_MOVE, ROLL_MOVE
+from soulsgym.sim.hidden import FALL_MOVE, NO_MOVE, ROLL_MOVE, Hidden
 from soulsgym.sim.player import (
     GRABBED,
     NONE,
     REACTION,
+    choose_roll_curves,
     hold,
-    roll_profiles,
+    is_grabbed,
     set_heading,
     start_flinch,
     start_move,
     start_reaction,
 )
-from soulsgym.sim.tables import TICKS_PER_STEP
-from soulsgym.sim.tick import accepted, allowed, player_tick
-from soulsgym.state import MAX_DURATION_S
+from soulsgym.sim.records import Array, Control, Fight, Ints, dtype_of
+from soulsgym.sim.tables import TICKS_PER_STEP, Constants, Tables
+from soulsgym.sim.tick import accepted, fill_mask, player_tick
+from soulsgym.state import MAX_DURATION_S, NUM_ACTIONS
 
 FLINCH_ROLE = -4
 """Of a label: shown for a moment over a roll that goes on."""
@@ -45,224 +47,334 @@ JUST_HIT_S = 0.05
 NO_BLOW, GUARDED_BLOW = -9, -5
 """Instead of the reaction a recorded blow causes."""
 
-BLOW = np.dtype([("move", "i4"), ("tick", "i4"), ("sp", "f8")], align=True)
-"""What hits the player in a step: the reaction, flinch or guard, before which tick, and the stamina it costs."""
-PREDICTION = np.dtype(
-    [
-        *((name, "f8") for name in ("x", "y", "heading", "sp", "label_s")),
-        ("label", "i4"),
-        ("open", "i1", (3,)),  # attack, roll, walk
-    ],
-    align=True,
-)
-"""The player after a step of the simulator."""
-SCRIPT = np.dtype([("tick", "i8"), ("offset_s", "f8"), ("move", "i4")], align=True)
-"""A move of the boss that begins before a tick, counted from the episode's start, and how long ago it really did."""
-BOSS_STEP = np.dtype([(name, "f8") for name in ("forward", "right", "yaw", "move_s")] + [("move", "i4")], align=True)
-"""What the boss does in a step, in the frame of its heading at the step's begin."""
-HIT_EVENT = np.dtype([("tick", "i8"), ("move", "i4"), ("move_s", "f8"), ("damage", "f8")], align=True)
+
+class Blow:
+    """What hits the player in a step: the reaction, flinch or guard, before which tick, and the stamina it costs."""
+
+    move: int
+    tick: int
+    sp: float
+
+
+class Prediction:
+    """The player after a step of the simulator."""
+
+    x: float
+    y: float
+    heading: float
+    sp: float
+    label_s: float
+    label: int
+    action_mask: Annotated[Ints, NUM_ACTIONS]
+
+
+class ScriptEntry:
+    """A move of the boss that begins before a tick of the episode, and how long ago it really did."""
+
+    tick: int
+    offset_s: float
+    move: int
+
+
+class BossStep:
+    """What the boss does in a step, in the frame of its heading at the step's begin."""
+
+    forward: float
+    right: float
+    yaw: float
+    move_s: float
+    move: int
+
+
+class HitEvent:
+    """A blow of the boss that landed."""
+
+    tick: int
+    move: int
+    move_s: float
+    damage: float
+
+
+BLOW, PREDICTION, SCRIPT = dtype_of(Blow), dtype_of(Prediction), dtype_of(ScriptEntry)
+BOSS_STEP, HIT_EVENT = dtype_of(BossStep), dtype_of(HitEvent)
 
 
 @inner
-def _boss_between(f, before, after, share):
+def _boss_between(hidden: Hidden, before: Fight, after: Fight, share: float) -> None:
     first, last = before.boss_pose, after.boss_pose
-    f.bx = first[0] + share * (last[0] - first[0])
-    f.by = first[1] + share * (last[1] - first[1])
-    set_boss_heading(f, wrap(first[3] + share * wrap(last[3] - first[3])))
+    hidden.boss_x = first[0] + share * (last[0] - first[0])
+    hidden.boss_y = first[1] + share * (last[1] - first[1])
+    set_boss_heading(hidden, wrap(first[3] + share * wrap(last[3] - first[3])))
 
 
 @inner
-def _player_between(f, before, after, share):
+def _player_between(hidden: Hidden, before: Fight, after: Fight, share: float) -> None:
     first, last = before.player_pose, after.player_pose
-    f.px = first[0] + share * (last[0] - first[0])
-    f.py = first[1] + share * (last[1] - first[1])
-    set_heading(f, wrap(first[3] + share * wrap(last[3] - first[3])))
+    hidden.player_x = first[0] + share * (last[0] - first[0])
+    hidden.player_y = first[1] + share * (last[1] - first[1])
+    set_heading(hidden, wrap(first[3] + share * wrap(last[3] - first[3])))
 
 
 @inner
-def _strike(f, c, T, blow, after):
+def _strike(hidden: Hidden, tables: Tables, blow: Blow, after: Fight) -> None:
+    constants = tables.constants
     if blow.move == FLINCH_ROLE:
-        if f.pmove == ROLL_MOVE:
-            start_flinch(f, after.player_animation)
+        if hidden.player_move == ROLL_MOVE:
+            start_flinch(hidden, after.player_animation)
     elif blow.move == GUARDED_BLOW:
-        f.sp = max(c.sp_floor, f.sp - blow.sp)
+        hidden.player_sp = max(constants.sp_floor, hidden.player_sp - blow.sp)
     elif blow.move >= 0:
-        start_reaction(f, c, T.player_moves, blow.move, after.player_pose[3])
-        if T.player_moves[blow.move].kind == GRABBED:
-            f.lock = 0
+        start_reaction(hidden, tables, blow.move, after.player_pose[3])
+        if tables.player_moves[blow.move].kind == GRABBED:
+            hidden.lock_on = 0
 
 
 @inner
-def _view(record):
+def _view(record: Fight) -> float:
     return heading_to(record.camera_pose[3], record.camera_pose[4])
 
 
 @inner
-def _player_step(f, g, c, T, before, after, control, blow):
-    key, button = accepted(f, c, T, control)
+def _player_step(
+    hidden: Hidden, fight: Fight, tables: Tables, before: Fight, after: Fight, control: Control, blow: Blow
+) -> None:
+    constants = tables.constants
+    direction, button = accepted(hidden, tables, control)
     view = _view(before)
-    cam = wrap(view + c.cam_press * wrap(_view(after) - view))
-    _boss_between(f, before, after, 0.0)
-    if f.pmove != FALL_MOVE and button == NONE:
-        hold(f, c, T.player_moves, T.curves, key)
+    camera_heading = wrap(view + constants.camera_press_share * wrap(_view(after) - view))
+    _boss_between(hidden, before, after, 0.0)
+    if hidden.player_move != FALL_MOVE and button == NONE:
+        hold(hidden, tables, direction)
     for tick in range(TICKS_PER_STEP):
         if blow.tick == tick:
-            _strike(f, c, T, blow, after)
-        player_tick(f, g, c, T, key, button, cam, int(c.delay_ticks), tick)
-        _boss_between(f, before, after, (tick + 1.0) / TICKS_PER_STEP)
-        if f.pmove != FALL_MOVE:
-            separate(f, c, T, 0.0, 0.0)
-            keep_inside(f, c, T)
-            if f.pmove == FALL_MOVE:
+            _strike(hidden, tables, blow, after)
+        player_tick(hidden, fight, tables, direction, button, camera_heading, constants.input_delay_ticks, tick)
+        _boss_between(hidden, before, after, (tick + 1.0) / TICKS_PER_STEP)
+        if hidden.player_move != FALL_MOVE:
+            separate(hidden, tables, 0.0, 0.0)
+            keep_inside(hidden, tables)
+            if hidden.player_move == FALL_MOVE:
                 # A fight looks at the edge once a step, so every fall begins with the end of one.
                 break
     if blow.tick == TICKS_PER_STEP:
-        _strike(f, c, T, blow, after)
+        _strike(hidden, tables, blow, after)
     if button != NONE or blow.tick >= 0:
-        _align_begin(f, c, after)
+        _align_begin(hidden, constants, after)
 
 
 @inner
-def _align_begin(f, c, record):
+def _align_begin(hidden: Hidden, constants: Constants, record: Fight) -> None:
     """What a press or a blow began in this step began when the recorded label says.
 
     A press acts a frame earlier or later, and that decides at which step a roll lets the player walk again.
     """
     shown_s = record.player_animation_duration[0]
-    latest_s = c.label_step_s + 0.5 * c.tick_s
-    if f.plabel == record.player_animation and f.plabel_t < latest_s and shown_s < latest_s:
-        if f.pmove != NO_MOVE and abs(f.pt - f.plabel_t) < 1e-3:
-            f.pt = shown_s
-        f.plabel_t = shown_s
+    latest_s = constants.label_step_s + 0.5 * constants.tick_s
+    if (
+        hidden.player_animation == record.player_animation
+        and hidden.player_animation_s < latest_s
+        and shown_s < latest_s
+    ):
+        if hidden.player_move != NO_MOVE and abs(hidden.player_move_s - hidden.player_animation_s) < 1e-3:
+            hidden.player_move_s = shown_s
+        hidden.player_animation_s = shown_s
 
 
 @inner
-def _adopt_label(f, c, T, roles, label, shown_s):
+def _adopt_label(hidden: Hidden, tables: Tables, roles: Ints, label: int, shown_s: float) -> None:
     """Do what the recorded label says where the simulator does something else."""
+    constants = tables.constants
     role = roles[label + 1]
     if role == FLINCH_ROLE:
-        if f.pmove != ROLL_MOVE:
-            f.pmove, f.pt = ROLL_MOVE, shown_s
-            roll_profiles(f, c, f.phi)
-        if f.flinch_t < 0.0:
-            f.flinch_t = shown_s
+        if hidden.player_move != ROLL_MOVE:
+            hidden.player_move, hidden.player_move_s = ROLL_MOVE, shown_s
+            choose_roll_curves(hidden, constants, hidden.roll_angle)
+        if hidden.since_flinch_s < 0.0:
+            hidden.since_flinch_s = shown_s
     elif role == ROLL_MOVE:
-        if f.pmove != ROLL_MOVE:
-            roll_profiles(f, c, f.phi)
-            f.pmove, f.pt, f.plabel_t, f.paid = ROLL_MOVE, shown_s, shown_s, 1
-        f.flinch_t = -1.0
-        f.last_roll = label
+        if hidden.player_move != ROLL_MOVE:
+            choose_roll_curves(hidden, constants, hidden.roll_angle)
+            hidden.player_move = ROLL_MOVE
+            hidden.player_move_s = shown_s
+            hidden.player_animation_s = shown_s
+            hidden.payments = 1
+        hidden.since_flinch_s = -1.0
+        hidden.roll_animation = label
     elif role >= 0:
-        start_move(f, T.player_moves, role)
-        f.paid = 0
-        while f.paid < T.player_moves[role].payments and shown_s >= T.player_moves[role].sp_s[f.paid]:
-            f.paid += 1
+        start_move(hidden, tables, role)
+        hidden.payments = 0
+        while (
+            hidden.payments < tables.player_moves[role].payments
+            and shown_s >= tables.player_moves[role].payment_s[hidden.payments]
+        ):
+            hidden.payments += 1
     else:
-        f.pmove, f.flinch_t, f.car_s, f.walk_ticks, f.stop_t = role, -1.0, -1.0, 0, 0.0
-    f.plabel = label
+        hidden.player_move = role
+        hidden.since_flinch_s = -1.0
+        hidden.carried_until_s = -1.0
+        hidden.walk_ticks = 0
+        hidden.since_walk_s = 0.0
+    hidden.player_animation = label
 
 
 @inner
-def _adopt(f, c, T, roles, record):
+def _adopt(hidden: Hidden, tables: Tables, roles: Ints, record: Fight) -> None:
     """Continue from the recorded observation; what it does not show stays as the simulator has it."""
     label, shown_s = record.player_animation, record.player_animation_duration[0]
-    if label != f.plabel:
-        _adopt_label(f, c, T, roles, label, shown_s)
+    if label != hidden.player_animation:
+        _adopt_label(hidden, tables, roles, label, shown_s)
     if shown_s < MAX_DURATION_S:
-        if f.pmove >= 0 or (f.pmove == ROLL_MOVE and abs(f.pt - f.plabel_t) < 1e-3):
-            f.pt = shown_s
-        f.plabel_t = shown_s
-    f.px, f.py, f.pz = record.player_pose[0], record.player_pose[1], record.player_pose[2]
-    set_heading(f, wrap(record.player_pose[3]))
-    if math.floor(f.sp) != record.player_sp[0]:
-        f.sp = record.player_sp[0] + 0.5
-    f.hp = record.player_hp[0]
-    f.lock = record.lock_on
+        if hidden.player_move >= 0 or (
+            hidden.player_move == ROLL_MOVE and abs(hidden.player_move_s - hidden.player_animation_s) < 1e-3
+        ):
+            hidden.player_move_s = shown_s
+        hidden.player_animation_s = shown_s
+    hidden.player_x = record.player_pose[0]
+    hidden.player_y = record.player_pose[1]
+    hidden.player_z = record.player_pose[2]
+    set_heading(hidden, wrap(record.player_pose[3]))
+    if math.floor(hidden.player_sp) != record.player_sp[0]:
+        hidden.player_sp = record.player_sp[0] + 0.5
+    hidden.player_hp = record.player_hp[0]
+    hidden.lock_on = record.lock_on
 
 
 @inner
-def _note_player(row, f, c, T):
-    row.x, row.y, row.heading, row.sp = f.px, f.py, f.pa, math.floor(f.sp)
-    row.label, row.label_s = f.plabel, f.plabel_t
-    for kind in range(3):
-        row.open[kind] = f.pmove != FALL_MOVE and allowed(f, T.timings, kind)
+def _note_player(row: Prediction, hidden: Hidden, tables: Tables) -> None:
+    row.x = hidden.player_x
+    row.y = hidden.player_y
+    row.heading = hidden.player_heading
+    row.sp = math.floor(hidden.player_sp)
+    row.label, row.label_s = hidden.player_animation, hidden.player_animation_s
+    fill_mask(row.action_mask, hidden, tables)
 
 
 @inner
-def replay_player(fights, controls, blows, roles, boss_moves, template, state, states, g, T, predictions):
+def replay_player(
+    fights: Sequence[Fight],
+    controls: Sequence[Control],
+    blows: Sequence[Blow],
+    roles: Ints,
+    boss_moves: Ints,
+    template: Sequence[Hidden],
+    state: MutableSequence[Hidden],
+    states: MutableSequence[Hidden],
+    scratch: Sequence[Fight],
+    tables: Tables,
+    predictions: Array,
+) -> None:
     """Follow one episode: predictions[i, h] is the player h steps after the recorded moment i, for h from 1 on.
 
     There are as many moments as `predictions` has rows. `states[i]` becomes the simulator's record of the player at
     moment i.
     """
-    c = T.const
     state[0] = template[0]
     horizon = predictions.shape[1] - 1
     for i in range(len(predictions)):
         follower = state[0]
-        _adopt(follower, c, T, roles, fights[i])
+        _adopt(follower, tables, roles, fights[i])
         states[i] = state[0]
         for h in range(1, min(horizon, len(fights) - 1 - i) + 1):
             before, after = fights[i + h - 1], fights[i + h]
-            follower.bmove, follower.bt = boss_moves[before.boss_animation + 1], before.boss_animation_duration[0]
-            _player_step(follower, g[0], c, T, before, after, controls[i + h], blows[i + h])
-            _note_player(predictions[i, h], follower, c, T)
+            follower.boss_move = boss_moves[before.boss_animation + 1]
+            follower.boss_move_s = before.boss_animation_duration[0]
+            _player_step(follower, scratch[0], tables, before, after, controls[i + h], blows[i + h])
+            _note_player(predictions[i, h], follower, tables)
             if h == 1:
                 state[1] = state[0]
         state[0] = state[1]
 
 
 @inner
-def _player_at(f, before, after, tick, c, T):
+def _player_at(hidden: Hidden, before: Hidden, after: Hidden, tick: int, tables: Tables) -> None:
     """The player's state at the end of a tick between two observations that the follower has seen."""
-    left_s = (TICKS_PER_STEP - 1 - tick) * c.tick_s
+    constants = tables.constants
+    left_s = (TICKS_PER_STEP - 1 - tick) * constants.tick_s
     # A reaction that has just begun does not yet protect from the blow that caused it.
-    since_s = after.pt - left_s
-    reacts = after.pmove >= 0 and T.player_moves[after.pmove].kind == REACTION and after.pmove != before.pmove
+    since_s = after.player_move_s - left_s
+    reacts = (
+        after.player_move >= 0
+        and tables.player_moves[after.player_move].kind == REACTION
+        and after.player_move != before.player_move
+    )
     if since_s >= (JUST_HIT_S if reacts else 0.0):
-        f.pmove, f.pt = after.pmove, after.pt - left_s
+        hidden.player_move, hidden.player_move_s = after.player_move, after.player_move_s - left_s
     else:
-        f.pmove, f.pt = before.pmove, before.pt + (tick + 1) * c.tick_s
-    f.hp, f.sp = before.hp, before.sp
+        hidden.player_move = before.player_move
+        hidden.player_move_s = before.player_move_s + (tick + 1) * constants.tick_s
+    hidden.player_hp, hidden.player_sp = before.player_hp, before.player_sp
 
 
 @inner
-def _begin(f, c, T, before, after, last_x, last_y, row, share):
-    _boss_between(f, before, after, share)
-    start_boss_move(f, c, T, row.move)
-    f.bt = row.offset_s
-    f.bcar_x, f.bcar_y = last_x, last_y
+def _begin(
+    hidden: Hidden,
+    tables: Tables,
+    before: Fight,
+    after: Fight,
+    last_x: float,
+    last_y: float,
+    row: ScriptEntry,
+    share: float,
+) -> None:
+    _boss_between(hidden, before, after, share)
+    start_boss_move(hidden, tables, row.move)
+    hidden.boss_move_s = row.offset_s
+    hidden.boss_carried_x, hidden.boss_carried_y = last_x, last_y
 
 
 @inner
-def _blows(f, g, c, T, r, dx, dy, tick, hits, count):
+def _blows(
+    hidden: Hidden,
+    fight: Fight,
+    tables: Tables,
+    distance: float,
+    dx: float,
+    dy: float,
+    tick: int,
+    hits: Sequence[HitEvent],
+    count: int,
+) -> int:
     """Let the boss hit, note it, and leave the boss as it was: what follows is up to the recording."""
-    move, move_s, cum_f, cum_r = f.bmove, f.bt, f.cum_f, f.cum_r
-    g.hit_by, g.damage_taken = -1, 0.0
-    if f.pmove >= 0 and T.player_moves[f.pmove].kind == GRABBED:
-        held_tick(f, g, c, T)
+    move, move_s, cum_f, cum_r = hidden.boss_move, hidden.boss_move_s, hidden.boss_forward_m, hidden.boss_right_m
+    fight.hit_by, fight.damage_taken = -1, 0.0
+    if is_grabbed(hidden, tables):
+        held_tick(hidden, fight, tables)
     else:
-        boss_blows(f, g, c, T, r, dx, dy)
-    if f.bmove != move:
-        f.bmove, f.bt, f.cum_f, f.cum_r, f.hit_bits = move, move_s, cum_f, cum_r, -1
-    if g.hit_by >= 0 and count < len(hits):
+        boss_blows(hidden, fight, tables, distance, dx, dy)
+    if hidden.boss_move != move:
+        hidden.boss_move = move
+        hidden.boss_move_s = move_s
+        hidden.boss_forward_m = cum_f
+        hidden.boss_right_m = cum_r
+        hidden.hits_landed = -1
+    if fight.hit_by >= 0 and count < len(hits):
         row = hits[count]
-        row.tick, row.move, row.move_s, row.damage = tick, move, move_s, g.damage_taken
+        row.tick, row.move, row.move_s, row.damage = tick, move, move_s, fight.damage_taken
         return count + 1
     return count
 
 
 @inner
-def replay_boss(fights, states, script, template, state, g, T, strikes, steps, hits):
+def replay_boss(
+    fights: Sequence[Fight],
+    states: Sequence[Hidden],
+    script: Sequence[ScriptEntry],
+    template: Sequence[Hidden],
+    state: MutableSequence[Hidden],
+    scratch: Sequence[Fight],
+    tables: Tables,
+    strikes: bool,
+    steps: Sequence[BossStep],
+    hits: Sequence[HitEvent],
+) -> int:
     """Follow the boss of one episode through a script of moves, with the player where he was recorded.
 
     Fills `steps` with what the simulated boss does in every step, and with `strikes` `hits` with the blows that land.
     Returns the number of hits.
     """
-    c = T.const
     state[0] = template[0]
-    f = state[0]
-    _boss_between(f, fights[0], fights[0], 0.0)
+    hidden = state[0]
+    _boss_between(hidden, fights[0], fights[0], 0.0)
     entry, count = 0, 0
     for i in range(1, len(fights)):
         before, after = fights[i - 1], fights[i]
@@ -270,49 +382,58 @@ def replay_boss(fights, states, script, template, state, g, T, strikes, steps, h
         if i > 1:
             last_x = (before.boss_pose[0] - fights[i - 2].boss_pose[0]) / TICKS_PER_STEP
             last_y = (before.boss_pose[1] - fights[i - 2].boss_pose[1]) / TICKS_PER_STEP
-        frame, turned, moved_x, moved_y = boss_heading(f), 0.0, 0.0, 0.0
+        frame, turned, moved_x, moved_y = boss_heading(hidden), 0.0, 0.0, 0.0
         for tick in range(TICKS_PER_STEP):
             now = (i - 1) * TICKS_PER_STEP + tick
             if entry < len(script) and script[entry].tick <= now:
-                _begin(f, c, T, before, after, last_x, last_y, script[entry], tick / TICKS_PER_STEP)
+                _begin(hidden, tables, before, after, last_x, last_y, script[entry], tick / TICKS_PER_STEP)
                 entry += 1
-                frame = wrap(boss_heading(f) - turned)
-            x, y, angle = f.bx, f.by, boss_heading(f)
-            _player_between(f, before, after, (tick + 1.0) / TICKS_PER_STEP)
-            f.vx, f.vy = 0.0, 0.0
-            _player_at(f, states[i - 1], states[i], tick, c, T)
-            dx, dy = f.px - f.bx, f.py - f.by
-            boss_x, boss_y = body_tick(f, c, T, math.sqrt(dx * dx + dy * dy), dx, dy)
-            separate(f, c, T, boss_x, boss_y)
-            keep_inside(f, c, T)
-            moved_x += f.bx - x
-            moved_y += f.by - y
-            turned += wrap(boss_heading(f) - angle)
+                frame = wrap(boss_heading(hidden) - turned)
+            x, y, angle = hidden.boss_x, hidden.boss_y, boss_heading(hidden)
+            _player_between(hidden, before, after, (tick + 1.0) / TICKS_PER_STEP)
+            hidden.player_moved_x, hidden.player_moved_y = 0.0, 0.0
+            _player_at(hidden, states[i - 1], states[i], tick, tables)
+            dx, dy = hidden.player_x - hidden.boss_x, hidden.player_y - hidden.boss_y
+            boss_x, boss_y = body_tick(hidden, tables, math.sqrt(dx * dx + dy * dy), dx, dy)
+            separate(hidden, tables, boss_x, boss_y)
+            keep_inside(hidden, tables)
+            moved_x += hidden.boss_x - x
+            moved_y += hidden.boss_y - y
+            turned += wrap(boss_heading(hidden) - angle)
             if strikes:
-                dx, dy = f.px - f.bx, f.py - f.by
-                count = _blows(f, g[0], c, T, math.sqrt(dx * dx + dy * dy), dx, dy, now, hits, count)
+                dx, dy = hidden.player_x - hidden.boss_x, hidden.player_y - hidden.boss_y
+                count = _blows(hidden, scratch[0], tables, math.sqrt(dx * dx + dy * dy), dx, dy, now, hits, count)
         row = steps[i]
         row.forward = -sine(frame) * moved_x - cosine(frame) * moved_y
         row.right = -cosine(frame) * moved_x + sine(frame) * moved_y
-        row.yaw, row.move, row.move_s = turned, f.bmove, f.bt
+        row.yaw, row.move, row.move_s = turned, hidden.boss_move, hidden.boss_move_s
     return count
 
 
 @inner
-def label_duration(template, state, T, move, link, links, away_m, longest_s):
+def label_duration(
+    template: Sequence[Hidden],
+    state: MutableSequence[Hidden],
+    tables: Tables,
+    move: int,
+    link: int,
+    links: int,
+    away_m: float,
+    longest_s: float,
+) -> float:
     """How long the boss shows a move's label when the player stays `away_m` in front of him; `links` may follow."""
-    c = T.const
     state[0] = template[0]
-    f = state[0]
-    f.goal, f.act, f.first, f.changes = ATTACKING, NO_ACT, 0, 0
-    start_boss_move(f, c, T, move)
-    f.link, f.links = link, links
-    label, shown_s = f.blabel, 0.0
+    hidden = state[0]
+    hidden.goal, hidden.act, hidden.is_first_approach, hidden.changes_phase = ATTACKING, NO_ACT, 0, 0
+    start_boss_move(hidden, tables, move)
+    hidden.next_link, hidden.links_left = link, links
+    label, shown_s = hidden.boss_animation, 0.0
     while shown_s < longest_s:
-        f.px, f.py = f.bx - f.bsin * away_m, f.by - f.bcos * away_m
-        mind_tick(f, c, T, away_m)
-        if f.blabel != label or f.blabel_t < shown_s:
+        hidden.player_x = hidden.boss_x - hidden.boss_sin * away_m
+        hidden.player_y = hidden.boss_y - hidden.boss_cos * away_m
+        mind_tick(hidden, tables, away_m)
+        if hidden.boss_animation != label or hidden.boss_animation_s < shown_s:
             return shown_s
-        body_tick(f, c, T, away_m, f.px - f.bx, f.py - f.by)
-        shown_s = f.blabel_t
+        body_tick(hidden, tables, away_m, hidden.player_x - hidden.boss_x, hidden.player_y - hidden.boss_y)
+        shown_s = hidden.boss_animation_s
     return longest_s

@@ -1,19 +1,19 @@
-"""The step and reset kernels: six ticks for every fight of a range, and what the record shows afterwards."""
+"""A step of fights: six ticks each, and what the record shows afterwards."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from soulsgym.actions import DIRECTIONS, NOTHING
 from soulsgym.compiling import inlined, inner
 from soulsgym.sim.boss import (
-    NEW,
     NO_ACT,
     body_tick,
     boss_heading,
     mind_tick,
-    set_boss_heading,
     start_boss_move,
 )
 from soulsgym.sim.combat import (
@@ -26,327 +26,267 @@ from soulsgym.sim.combat import (
     separate,
 )
 from soulsgym.sim.geometry import cosine, ground_z, heading_to, sine, wrap
-from soulsgym.sim.hidden import FALL_MOVE
+from soulsgym.sim.hidden import FALL_MOVE, Hidden
 from soulsgym.sim.player import (
-    GRABBED,
     LIGHT,
     NONE,
     ROLL,
     clock_tick,
     hold,
     invulnerable,
+    is_grabbed,
     motion_tick,
     press,
-    set_heading,
     stamina_tick,
-    start_idle,
     start_move,
 )
 from soulsgym.sim.random import draw, mixed, unit
+from soulsgym.sim.records import Control, Fight, Ints
+from soulsgym.sim.tables import Constants, Tables
 from soulsgym.state import MAX_DURATION_S, Outcome
 
 STEP_S = 0.1
 ROUNDING_S = 1e-6
 """Sixty ticks add up to a little less than they are."""
 RUNNING, WON, DIED, FELL = (int(Outcome[name]) for name in ("RUNNING", "WON", "DIED", "FELL"))
-EPISODE_SALT = np.uint64(0xA0761D6478BD642F)
+TO_ATTACK, TO_ROLL, TO_WALK = range(3)
+"""What an animation allows from some time on: the columns of the table of timings."""
+FIRST_ROLL, FIRST_ATTACK = len(DIRECTIONS), 2 * len(DIRECTIONS)
+"""Among the twenty actions: the eight of walking come first, NOTHING is the last."""
 NOISE_SALT = np.uint64(0xE7037ED1A0B428DB)
 
 
 @inner
-def camera_tick(f, c):
+def camera_tick(hidden: Hidden, constants: Constants) -> None:
     """The camera after a step: its pivot follows the player, its view the boss. Without lock-on it stays."""
-    f.pivot_x += c.cam_pivot * (f.px - f.pivot_x)
-    f.pivot_y += c.cam_pivot * (f.py - f.pivot_y)
-    if f.lock == 1:
-        error = wrap(heading_to(f.bx - f.pivot_x, f.by - f.pivot_y) - f.cam)
-        f.cam = wrap(f.cam + c.cam_yaw * error)
+    hidden.pivot_x += constants.camera_pivot_share * (hidden.player_x - hidden.pivot_x)
+    hidden.pivot_y += constants.camera_pivot_share * (hidden.player_y - hidden.pivot_y)
+    if hidden.lock_on == 1:
+        error = wrap(heading_to(hidden.boss_x - hidden.pivot_x, hidden.boss_y - hidden.pivot_y) - hidden.camera_heading)
+        hidden.camera_heading = wrap(hidden.camera_heading + constants.camera_yaw_share * error)
 
 
 @inner
-def _press_camera(f, c):
+def _press_camera(hidden: Hidden, constants: Constants) -> float:
     """The camera's angle when a press takes effect, a little into the step."""
-    if f.lock == 0:
-        return f.cam
-    error = wrap(heading_to(f.bx - f.pivot_x, f.by - f.pivot_y) - f.cam)
-    return wrap(f.cam + c.cam_press * c.cam_yaw * error)
+    if hidden.lock_on == 0:
+        return hidden.camera_heading
+    error = wrap(heading_to(hidden.boss_x - hidden.pivot_x, hidden.boss_y - hidden.pivot_y) - hidden.camera_heading)
+    return wrap(hidden.camera_heading + constants.camera_press_share * constants.camera_yaw_share * error)
 
 
 @inner
-def allowed(f, timings, what):
-    """May the player attack (0), roll (1), walk (2) now, by the label shown and his stamina?"""
-    if what < 2 and math.floor(f.sp) <= 0.0:
+def allowed(hidden: Hidden, tables: Tables, what: int) -> bool:
+    """May the player do it now (TO_ATTACK, TO_ROLL, TO_WALK), by the animation shown and his stamina?"""
+    if hidden.player_move == FALL_MOVE or (what != TO_WALK and math.floor(hidden.player_sp) <= 0.0):
         return False
-    return f.plabel_t >= timings[f.plabel + 1, what] - ROUNDING_S
+    from_s: float = tables.timings[hidden.player_animation + 1, what]
+    return hidden.player_animation_s >= from_s - ROUNDING_S
+
+
+@inner
+def fill_mask(mask: Ints, hidden: Hidden, tables: Tables) -> None:
+    """Set the mask of the twenty actions to what is open to the player."""
+    walk, roll = allowed(hidden, tables, TO_WALK), allowed(hidden, tables, TO_ROLL)
+    for i in range(FIRST_ROLL):
+        mask[i] = walk
+        mask[FIRST_ROLL + i] = roll
+    attack = allowed(hidden, tables, TO_ATTACK)
+    for i in range(FIRST_ATTACK, NOTHING):
+        mask[i] = attack
+    mask[NOTHING] = 1
 
 
 @inlined
-def player_tick(f, g, c, T, key, button, cam, at, tick):
-    """One tick of the player alone; `at` is the tick in which a press takes effect."""
-    moves = T.player_moves
-    if f.pmove == FALL_MOVE:
-        fall_tick(f, g, c)
+def player_tick(
+    hidden: Hidden,
+    fight: Fight,
+    tables: Tables,
+    direction: int,
+    button: int,
+    camera_heading: float,
+    press_tick: int,
+    tick: int,
+) -> None:
+    """One tick of the player alone; `press_tick` is the one in which a press takes effect."""
+    constants = tables.constants
+    if hidden.player_move == FALL_MOVE:
+        fall_tick(hidden, fight, constants)
         return
-    stamina_tick(f, c, moves)
+    stamina_tick(hidden, tables)
     # Looked at again: a blow may have come in between.
-    if tick == at and button != NONE and allowed(f, T.timings, 1 if button == ROLL else 0):
-        r = math.sqrt((f.px - f.bx) ** 2 + (f.py - f.by) ** 2)
-        if button == LIGHT and may_riposte(f, c, T, r):
-            start_move(f, moves, c.p_riposte)
-            f.act = NO_ACT
-            start_boss_move(f, c, T, c.b_executed)
+    if tick == press_tick and button != NONE and allowed(hidden, tables, TO_ROLL if button == ROLL else TO_ATTACK):
+        distance = math.sqrt((hidden.player_x - hidden.boss_x) ** 2 + (hidden.player_y - hidden.boss_y) ** 2)
+        if button == LIGHT and may_riposte(hidden, tables, distance):
+            start_move(hidden, tables, constants.riposte_move)
+            hidden.act = NO_ACT
+            start_boss_move(hidden, tables, constants.boss_executed_move)
         else:
-            press(f, c, moves, T.curves, button, key, cam)
-    # The key takes its time to start a walk, not to keep one up.
-    walk_key = key if button == NONE and (tick >= at or f.held_steps > 1) else -1
-    if f.pmove >= 0 and moves[f.pmove].kind == GRABBED:
-        held_tick(f, g, c, T)
-    motion_tick(f, c, moves, T.curves, walk_key, cam)
-    clock_tick(f, c, moves, key if button == NONE else -1)
+            press(hidden, tables, button, direction, camera_heading)
+    # The direction takes its time to start a walk, not to keep one up.
+    walk_direction = direction if button == NONE and (tick >= press_tick or hidden.held_steps > 1) else -1
+    if is_grabbed(hidden, tables):
+        held_tick(hidden, fight, tables)
+    motion_tick(hidden, tables, walk_direction, camera_heading)
+    clock_tick(hidden, tables, direction if button == NONE else -1)
 
 
 @inner
-def _fight_tick(f, g, c, T, key, button, cam, at, tick):
-    player_tick(f, g, c, T, key, button, cam, at, tick)
-    dx, dy = f.px - f.bx, f.py - f.by
-    r = math.sqrt(dx * dx + dy * dy)
-    mind_tick(f, c, T, r)
-    boss_x, boss_y = body_tick(f, c, T, r, dx, dy)
-    if f.pmove != FALL_MOVE:
-        separate(f, c, T, boss_x, boss_y)
-    dx, dy = f.px - f.bx, f.py - f.by
-    r = math.sqrt(dx * dx + dy * dy)
-    if f.hp > 0.0 and f.boss_hp > 0.0:
-        player_blows(f, g, c, T, r, dx, dy)
-        if f.boss_hp > 0.0 and f.pmove != FALL_MOVE:
-            boss_blows(f, g, c, T, r, dx, dy)
-    f.poise_t += c.tick_s
-    if f.poise_t >= c.poise_recovery_s:
-        f.poise = c.poise
+def _fight_tick(
+    hidden: Hidden,
+    fight: Fight,
+    tables: Tables,
+    direction: int,
+    button: int,
+    camera_heading: float,
+    press_tick: int,
+    tick: int,
+) -> None:
+    constants = tables.constants
+    player_tick(hidden, fight, tables, direction, button, camera_heading, press_tick, tick)
+    dx, dy = hidden.player_x - hidden.boss_x, hidden.player_y - hidden.boss_y
+    distance = math.sqrt(dx * dx + dy * dy)
+    mind_tick(hidden, tables, distance)
+    boss_x, boss_y = body_tick(hidden, tables, distance, dx, dy)
+    if hidden.player_move != FALL_MOVE:
+        separate(hidden, tables, boss_x, boss_y)
+    dx, dy = hidden.player_x - hidden.boss_x, hidden.player_y - hidden.boss_y
+    distance = math.sqrt(dx * dx + dy * dy)
+    if hidden.player_hp > 0.0 and hidden.boss_hp > 0.0:
+        player_blows(hidden, fight, tables, distance, dx, dy)
+        if hidden.boss_hp > 0.0 and hidden.player_move != FALL_MOVE:
+            boss_blows(hidden, fight, tables, distance, dx, dy)
+    hidden.since_strike_s += constants.tick_s
+    if hidden.since_strike_s >= constants.poise_recovery_s:
+        hidden.boss_poise = constants.boss_max_poise
 
 
 @inner
-def accepted(f, c, T, control):
-    """The key and button that get through: pressed while disabled has no effect, and randomisation may lose some."""
-    key, button = control.direction, control.button
-    if f.drop > 0.0 and (key >= 0 or button != NONE) and draw(f) < f.drop:
+def accepted(hidden: Hidden, tables: Tables, control: Control) -> tuple[int, int]:
+    """The direction and button that get through: what is not open has no effect, and randomisation may lose some."""
+    direction, button = control.direction, control.button
+    if hidden.drop_chance > 0.0 and (direction >= 0 or button != NONE) and draw(hidden) < hidden.drop_chance:
         return -1, NONE
     if button == NONE:
-        return (key if key >= 0 and allowed(f, T.timings, 2) else -1), NONE
-    if not allowed(f, T.timings, 1 if button == ROLL else 0) or f.pmove == FALL_MOVE:
+        return (direction if direction >= 0 and allowed(hidden, tables, TO_WALK) else -1), NONE
+    if not allowed(hidden, tables, TO_ROLL if button == ROLL else TO_ATTACK):
         return -1, NONE
-    return key, button
+    return direction, button
 
 
 @inner
-def _step(f, g, c, T, key, button):
-    cam = _press_camera(f, c) if key >= 0 else f.cam
-    at = min(c.ticks - 1, int(c.delay_ticks) + f.delay)
-    g.damage_dealt, g.damage_taken = 0.0, 0.0
-    g.hit_by, g.landed, g.dodged = -1, -1, -1
-    if f.pmove != FALL_MOVE and button == NONE:
-        hold(f, c, T.player_moves, T.curves, key)
+def _step(hidden: Hidden, fight: Fight, tables: Tables, direction: int, button: int) -> None:
+    constants = tables.constants
+    camera_heading = _press_camera(hidden, constants) if direction >= 0 else hidden.camera_heading
+    press_tick = min(constants.ticks_per_step - 1, constants.input_delay_ticks + hidden.extra_delay_ticks)
+    if hidden.player_move != FALL_MOVE and button == NONE:
+        hold(hidden, tables, direction)
     # Read from the tables, since a number known to the compiler would make it write out the loop six times.
-    for tick in range(c.ticks):
-        _fight_tick(f, g, c, T, key, button, cam, at, tick)
-        if f.hp <= 0.0 or f.boss_hp <= 0.0:
+    for tick in range(constants.ticks_per_step):
+        _fight_tick(hidden, fight, tables, direction, button, camera_heading, press_tick, tick)
+        if hidden.player_hp <= 0.0 or hidden.boss_hp <= 0.0:
             break
     # Once a step is enough for the edge of the arena, which nobody is seen beyond.
-    keep_inside(f, c, T)
-    if f.pmove != FALL_MOVE:
-        f.pz = ground_z(c, f.px, f.py)
-    camera_tick(f, c)
-    g.step += 1
-    g.dealt_total += g.damage_dealt
-    g.taken_total += g.damage_taken
-    if f.boss_hp <= 0.0:
-        g.outcome = WON
-    elif f.hp <= 0.0:
-        g.outcome = FELL if f.pmove == FALL_MOVE else DIED
+    keep_inside(hidden, tables)
+    if hidden.player_move != FALL_MOVE:
+        hidden.player_z = ground_z(constants, hidden.player_x, hidden.player_y)
+    camera_tick(hidden, constants)
+    fight.step += 1
+    if hidden.boss_hp <= 0.0:
+        fight.outcome = WON
+    elif hidden.player_hp <= 0.0:
+        fight.outcome = FELL if hidden.player_move == FALL_MOVE else DIED
 
 
 @inner
-def _noise(f, g, index):
+def _noise(hidden: Hidden, fight: Fight, index: int) -> float:
     """A number in [-1, 1) that depends on fight, step and index, and disturbs no draw of the fight."""
-    return 2.0 * unit(mixed(f.key ^ NOISE_SALT, g.step * 16 + index)) - 1.0
+    return 2.0 * unit(mixed(hidden.key ^ NOISE_SALT, fight.step * 16 + index)) - 1.0
 
 
 @inner
-def show_record(f, g, c, T):
+def show_record(hidden: Hidden, fight: Fight, tables: Tables) -> None:
     """Fill the record from the simulator's own state."""
-    g.phase = f.phase
-    g.player_hp[0] = f.hp
-    g.player_sp[0] = math.floor(f.sp)
-    g.boss_hp[0] = f.boss_hp
-    g.player_pose[0], g.player_pose[1], g.player_pose[2], g.player_pose[3] = f.px, f.py, max(f.pz, c.low_z), f.pa
-    g.boss_pose[0], g.boss_pose[1], g.boss_pose[2], g.boss_pose[3] = (
-        f.bx,
-        f.by,
-        ground_z(c, f.bx, f.by),
-        boss_heading(f),
-    )
-    nx, ny = -sine(f.cam), -cosine(f.cam)
-    flat = math.sqrt(1.0 - c.cam_view_z * c.cam_view_z)
-    g.camera_pose[0] = f.pivot_x - c.cam_distance_m * nx
-    g.camera_pose[1] = f.pivot_y - c.cam_distance_m * ny
-    g.camera_pose[2] = max(f.pz, c.low_z) + c.cam_height_m
-    g.camera_pose[3], g.camera_pose[4], g.camera_pose[5] = nx * flat, ny * flat, c.cam_view_z
-    g.player_animation = f.plabel
-    g.player_animation_duration[0] = min(f.plabel_t, MAX_DURATION_S)
-    g.boss_animation = f.blabel
-    g.boss_animation_duration[0] = min(f.blabel_t, MAX_DURATION_S)
-    g.lock_on = f.lock
-    if f.noise_m > 0.0:
-        _blur(f, g)
-    over = g.outcome != RUNNING
-    walk = not over and f.pmove != FALL_MOVE and allowed(f, T.timings, 2)
-    roll = not over and f.pmove != FALL_MOVE and allowed(f, T.timings, 1)
-    attack = not over and f.pmove != FALL_MOVE and allowed(f, T.timings, 0)
-    for i in range(8):
-        g.action_mask[i] = walk
-        g.action_mask[8 + i] = roll
-    for i in range(16, 19):
-        g.action_mask[i] = attack
-    g.action_mask[19] = 1
-    g.boss_move, g.boss_move_s = f.bmove, f.bt
-    g.player_move, g.player_move_s = f.pmove, f.pt
-    g.invulnerable = invulnerable(f, c, T.player_moves)
-    g.time_s = g.step * STEP_S
+    constants = tables.constants
+    fight.phase = hidden.phase
+    fight.player_hp[0] = hidden.player_hp
+    fight.player_sp[0] = math.floor(hidden.player_sp)
+    fight.boss_hp[0] = hidden.boss_hp
+    fight.player_pose[0] = hidden.player_x
+    fight.player_pose[1] = hidden.player_y
+    fight.player_pose[2] = max(hidden.player_z, constants.lowest_z)
+    fight.player_pose[3] = hidden.player_heading
+    fight.boss_pose[0] = hidden.boss_x
+    fight.boss_pose[1] = hidden.boss_y
+    fight.boss_pose[2] = ground_z(constants, hidden.boss_x, hidden.boss_y)
+    fight.boss_pose[3] = boss_heading(hidden)
+    nx, ny = -sine(hidden.camera_heading), -cosine(hidden.camera_heading)
+    flat = math.sqrt(1.0 - constants.camera_view_z * constants.camera_view_z)
+    fight.camera_pose[0] = hidden.pivot_x - constants.camera_distance_m * nx
+    fight.camera_pose[1] = hidden.pivot_y - constants.camera_distance_m * ny
+    fight.camera_pose[2] = max(hidden.player_z, constants.lowest_z) + constants.camera_height_m
+    fight.camera_pose[3], fight.camera_pose[4], fight.camera_pose[5] = nx * flat, ny * flat, constants.camera_view_z
+    fight.player_animation = hidden.player_animation
+    fight.player_animation_duration[0] = min(hidden.player_animation_s, MAX_DURATION_S)
+    fight.boss_animation = hidden.boss_animation
+    fight.boss_animation_duration[0] = min(hidden.boss_animation_s, MAX_DURATION_S)
+    fight.lock_on = hidden.lock_on
+    if hidden.position_noise_m > 0.0:
+        _blur(hidden, fight)
+    if fight.outcome == RUNNING:
+        fill_mask(fight.action_mask, hidden, tables)
+    else:
+        fight.action_mask[:] = 0
+        fight.action_mask[NOTHING] = 1
+    fight.boss_move, fight.boss_move_s = hidden.boss_move, hidden.boss_move_s
+    fight.player_move, fight.player_move_s = hidden.player_move, hidden.player_move_s
+    fight.invulnerable = invulnerable(hidden, tables)
+    fight.time_s = fight.step * STEP_S
 
 
 @inner
-def _blur(f, g):
+def _blur(hidden: Hidden, fight: Fight) -> None:
     for i in range(3):
-        g.player_pose[i] += f.noise_m * _noise(f, g, i)
-        g.boss_pose[i] += f.noise_m * _noise(f, g, 3 + i)
-    g.player_pose[3] = wrap(g.player_pose[3] + f.noise_rad * _noise(f, g, 6))
-    g.boss_pose[3] = wrap(g.boss_pose[3] + f.noise_rad * _noise(f, g, 7))
-    for shown, index in ((g.player_animation_duration, 8), (g.boss_animation_duration, 9)):
-        shown[0] = min(max(shown[0] + f.noise_s * _noise(f, g, index), 0.0), MAX_DURATION_S)
+        fight.player_pose[i] += hidden.position_noise_m * _noise(hidden, fight, i)
+        fight.boss_pose[i] += hidden.position_noise_m * _noise(hidden, fight, 3 + i)
+    fight.player_pose[3] = wrap(fight.player_pose[3] + hidden.heading_noise_rad * _noise(hidden, fight, 6))
+    fight.boss_pose[3] = wrap(fight.boss_pose[3] + hidden.heading_noise_rad * _noise(hidden, fight, 7))
+    for shown, index in ((fight.player_animation_duration, 8), (fight.boss_animation_duration, 9)):
+        shown[0] = min(max(shown[0] + hidden.duration_noise_s * _noise(hidden, fight, index), 0.0), MAX_DURATION_S)
 
 
 @inner
-def _only_nothing(f, g, c, T):
-    """Is pressing nothing all that is open?"""
-    if g.outcome != RUNNING:
-        return False
-    return f.pmove == FALL_MOVE or not (
-        allowed(f, T.timings, 0) or allowed(f, T.timings, 1) or allowed(f, T.timings, 2)
-    )
+def _has_choice(hidden: Hidden, tables: Tables) -> bool:
+    """Is anything open beside pressing nothing?"""
+    return allowed(hidden, tables, TO_ATTACK) or allowed(hidden, tables, TO_ROLL) or allowed(hidden, tables, TO_WALK)
 
 
 @inner
-def step_fights(fights, hidden, controls, tables, skip, low, high):
-    """Step the fights [low, high); those that are over stay as they are. `skip` goes on until there is a choice."""
+def step_fights(
+    fights: Sequence[Fight],
+    hidden_states: Sequence[Hidden],
+    controls: Sequence[Control],
+    tables_by_file: Sequence[Tables],
+    skip: bool,
+    low: int,
+    high: int,
+) -> None:
+    """Step the fights [low, high); those that are over stay as they are. `skip` goes on until there is a choice.
+
+    Over several steps damage adds up, and of the moves that hit, landed or were dodged the last one is told.
+    """
     for i in range(low, high):
-        g = fights[i]
-        if g.outcome != RUNNING:
-            g.damage_dealt, g.damage_taken = 0.0, 0.0
-            g.hit_by, g.landed, g.dodged = -1, -1, -1
+        fight = fights[i]
+        fight.damage_dealt, fight.damage_taken = 0.0, 0.0
+        fight.hit_by, fight.landed, fight.dodged = -1, -1, -1
+        if fight.outcome != RUNNING:
             continue
-        f = hidden[i]
-        T = tables[f.table]
-        c = T.const
-        key, button = accepted(f, c, T, controls[i])
-        _step(f, g, c, T, key, button)
-        if skip and _only_nothing(f, g, c, T):
-            dealt, taken = g.damage_dealt, g.damage_taken
-            hit_by, landed, dodged = g.hit_by, g.landed, g.dodged
-            while _only_nothing(f, g, c, T):
-                _step(f, g, c, T, -1, NONE)
-                dealt += g.damage_dealt
-                taken += g.damage_taken
-                hit_by, landed, dodged = max(hit_by, g.hit_by), max(landed, g.landed), max(dodged, g.dodged)
-            g.damage_dealt, g.damage_taken = dealt, taken
-            g.hit_by, g.landed, g.dodged = hit_by, landed, dodged
-        show_record(f, g, c, T)
-
-
-@inner
-def _centred(f, bound):
-    return bound * (2.0 * draw(f) - 1.0)
-
-
-@inner
-def _randomize(f, c, strength):
-    f.boss_clock, f.reach_k, f.damage_k, f.speed_k = 1.0, 1.0, 1.0, 1.0
-    f.shift_s, f.drop, f.noise_m, f.noise_rad, f.noise_s, f.delay = 0.0, 0.0, 0.0, 0.0, 0.0, 0
-    if strength <= 0.0:
-        return
-    f.boss_clock += strength * _centred(f, c.rnd_timing)
-    f.reach_k += strength * _centred(f, c.rnd_reach)
-    f.damage_k += strength * _centred(f, c.rnd_damage)
-    f.speed_k += strength * _centred(f, c.rnd_speed)
-    f.shift_s = strength * c.rnd_hit_shift_s
-    f.drop = strength * c.rnd_drop * draw(f)
-    f.delay = int((int(strength * c.rnd_delay + 0.5) + 1) * draw(f))
-    f.noise_m, f.noise_rad, f.noise_s = (
-        strength * c.rnd_position_m,
-        strength * c.rnd_heading,
-        strength * c.rnd_duration_s,
-    )
-
-
-@inner
-def _or_default(value, default):
-    return default if math.isnan(value) else value
-
-
-@inner
-def _reset(f, g, c, T, start, phase, changes, strength):
-    f.draws = np.uint64(0)
-    _randomize(f, c, strength)
-    row = 0
-    pick = draw(f)
-    if start.random_pose == 1:
-        row = 1 + int(pick * (c.starts - 1))
-    f.phase = start.phase if start.phase > 0 else phase
-    f.changes = changes
-    f.hp = _or_default(start.player_hp, c.hp)
-    f.sp = _or_default(start.player_sp, c.sp)
-    f.boss_hp = min(_or_default(start.boss_hp, c.boss_hp), c.boss_hp)
-    f.px, f.py = (
-        _or_default(start.player_pose[0], T.starts[row, 0]),
-        _or_default(start.player_pose[1], T.starts[row, 1]),
-    )
-    set_heading(f, wrap(_or_default(start.player_pose[2], T.starts[row, 2])))
-    f.bx, f.by = _or_default(start.boss_pose[0], c.boss_x), _or_default(start.boss_pose[1], c.boss_y)
-    set_boss_heading(f, wrap(_or_default(start.boss_pose[2], c.boss_a)))
-    f.pz = ground_z(c, f.px, f.py)
-    f.vx, f.vy, f.car_s, f.flinch_t, f.since_roll, f.phi = 0.0, 0.0, -1.0, -1.0, 99.0, 0.0
-    f.walk_x, f.walk_y, f.regen_wait = 0.0, 0.0, 0
-    f.held_steps, f.held_key, f.last_roll, f.paid, f.fall_v = 0, 0, c.id_roll_b, 1, 0.0
-    start_idle(f, c)
-    f.cam = heading_to(f.bx - f.px, f.by - f.py)
-    f.pivot_x, f.pivot_y = f.px, f.py
-    f.poise, f.poise_t, f.clock_s = c.poise, 0.0, 0.0
-    f.goal, f.act, f.goal_t, f.link, f.links, f.pending = NEW, NO_ACT, 0.0, 0, 0, 0
-    f.first = 1
-    f.safe_r2, f.bsafe_r2 = 0.0, 0.0
-    f.bcar_x, f.bcar_y = 0.0, 0.0
-    f.blabel, f.blabel_t = -1, 0.0
-    for i in range(f.ready_s.shape[0]):
-        f.ready_s[i] = 0.0
-    for i in range(f.timer_s.shape[0]):
-        f.timer_s[i] = 0.0
-    f.running = 0
-    start_boss_move(f, c, T, c.b_idle)
-    g.step = 0
-    g.outcome = RUNNING
-    g.damage_dealt, g.damage_taken, g.dealt_total, g.taken_total = 0.0, 0.0, 0.0, 0.0
-    g.hit_by, g.landed, g.dodged, g.killed_by = -1, -1, -1, -1
-    g.player_max_hp, g.player_max_sp, g.boss_max_hp = int(c.hp), int(c.sp), int(c.boss_hp)
-
-
-@inner
-def reset_fights(fights, hidden, mask, starts, seeds, seeded, tables, phase, changes, strength):
-    """Begin anew the masked fights: from their seeds, or from what their last fight leads to."""
-    for i in range(len(fights)):
-        if mask[i]:
-            f, g = hidden[i], fights[i]
-            f.table = f.next_table
-            T = tables[f.table]
-            c = T.const
-            f.key = mixed(seeds[i], EPISODE_SALT) if seeded else mixed(f.key, EPISODE_SALT)
-            _reset(f, g, c, T, starts[i], phase, changes, strength)
-            show_record(f, g, c, T)
+        hidden = hidden_states[i]
+        tables = tables_by_file[hidden.table]
+        direction, button = accepted(hidden, tables, controls[i])
+        _step(hidden, fight, tables, direction, button)
+        while skip and fight.outcome == RUNNING and not _has_choice(hidden, tables):
+            _step(hidden, fight, tables, -1, NONE)
+        fight.dealt_total += fight.damage_dealt
+        fight.taken_total += fight.damage_taken
+        show_record(hidden, fight, tables)

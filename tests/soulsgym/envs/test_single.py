@@ -165,7 +165,7 @@ def test_durations_stop_at_ten_seconds(env):
     for _ in range(110):
         # The boss stays where he is, so that nobody disturbs the player.
         hidden = env.batch.engine.hidden[0]
-        hidden["bmove"], hidden["bt"] = env.fight_spec.boss.move_index("executed"), 0.0
+        hidden["boss_move"], hidden["boss_move_s"] = env.fight_spec.boss.move_index("executed"), 0.0
         observation, *_ = env.step(NOTHING)
         longest = max(longest, float(observation["player_animation_duration"][0]))
         assert env.observation_space.contains(observation)

@@ -8,7 +8,7 @@ import pytest
 
 from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
-from soulsgym.sim.boss import APPROACH, BACKING, ONLY_BACK, STRAFING
+from soulsgym.sim.boss import APPROACH, BACKING, NO_STRAFE, STRAFING
 from soulsgym.sim.engine import SimEngine
 
 IDLE, WALK, LEFT, RIGHT, BACK = 23, 19, 20, 21, 22
@@ -54,7 +54,7 @@ def test_a_chain_runs_through_all_its_links(duel):
     seen = ["thrust"]
     for _ in range(40):
         record = duel.step()
-        duel.hidden["hit_bits"] = -1
+        duel.hidden["hits_landed"] = -1
         if duel.boss_move(record) != seen[-1]:
             seen.append(duel.boss_move(record))
     assert seen[:3] == ["thrust", "second_thrust", "slam"]
@@ -89,7 +89,7 @@ def watched(spec):
         generator = np.random.default_rng(8)
         records = []
         for _ in range(600):
-            engine.hidden["hp"] = 454.0
+            engine.hidden["player_hp"] = 454.0
             engine.step(ACTION_CONTROLS[generator.choice([0, 1, 7, 2, 8, 10, 12, NOTHING], 128)])
             records.append(engine.fights.copy())
         played[phase] = np.array(records)
@@ -166,7 +166,7 @@ def test_a_recovering_boss_shows_idle_or_the_next_attack(spec, watched):
 
 def walking(duel, *, away_m, act=None, seconds=3.0, move="walk"):
     duel.begin(away_m=away_m).force(move, blows=False)
-    duel.hidden["goal"], duel.hidden["goal_t"] = APPROACH, seconds
+    duel.hidden["goal"], duel.hidden["goal_left_s"] = APPROACH, seconds
     duel.hidden["act"] = -1 if act is None else duel.act_row(act)
     return duel
 
@@ -274,12 +274,12 @@ def chose(spec, *, away_m, bearing_deg=0.0, cooling=(), phase=1, n=4000, down=Fa
     bearing = math.radians(bearing_deg)
     starts["player_pose"] = (140.0 - away_m * math.sin(bearing), boss_y - away_m * math.cos(bearing), 0.0)
     engine.reset(np.ones(n, np.bool_), starts, np.arange(n, dtype=np.uint64))
-    engine.hidden["first"] = 0
+    engine.hidden["is_first_approach"] = 0
     acts = [act.name for act in spec.boss.phases[phase - 1].acts]
     for name in cooling:
-        engine.hidden["ready_s"][:, acts.index(name)] = 1e9
+        engine.hidden["act_ready_s"][:, acts.index(name)] = 1e9
     if down:
-        engine.hidden["pmove"] = [move.name for move in spec.player.moves].index("DamageExLarge")
+        engine.hidden["player_move"] = [move.name for move in spec.player.moves].index("DamageExLarge")
     engine.step(np.full(n, ACTION_CONTROLS[NOTHING]))
     return engine
 
@@ -288,7 +288,7 @@ def chosen(spec, *, phase=1, n=4000, **place):
     """How often each act is chosen at a place, as shares; "" is none yet."""
     engine = chose(spec, phase=phase, n=n, **place)
     acts = [act.name for act in spec.boss.phases[phase - 1].acts]
-    first = engine.tables[0]["phases"][phase - 1]["act"]
+    first = engine.tables[0]["phases"][phase - 1]["first_act"]
     rows, counts = np.unique(engine.hidden["act"], return_counts=True)
     return {acts[row - first] if row >= 0 else "": count / n for row, count in zip(rows, counts, strict=True)}
 
@@ -319,14 +319,22 @@ def test_what_cools_down_is_hardly_chosen_again(spec):
     assert seen["sweep"] == pytest.approx(10 / 21, abs=0.04)
 
 
+def test_what_cools_down_weighs_no_more_than_before(boss_with):
+    def change(content):
+        content["phase"]["1"]["rule"] = [{"weights": {"thrust": 0.25, "sweep": 0.75}, "source": "guess"}]
+
+    seen = chosen(boss_with(change), away_m=6.0, cooling=("thrust",))
+    assert seen["thrust"] == pytest.approx(0.25, abs=0.03)
+
+
 def test_taking_an_act_starts_its_cooldown(duel):
     duel.begin(away_m=5.0, still=False)
-    duel.hidden["first"] = 0
+    duel.hidden["is_first_approach"] = 0
     duel.step()
     phase = duel.spec.boss.phases[0]
     row = int(duel.hidden["act"]) - duel.act_row(phase.acts[0].name)
-    assert duel.hidden["ready_s"][row] == pytest.approx(phase.acts[row].cooldown_s, abs=0.02)
-    assert (np.delete(duel.hidden["ready_s"], row) == 0.0).all()
+    assert duel.hidden["act_ready_s"][row] == pytest.approx(phase.acts[row].cooldown_s, abs=0.02)
+    assert (np.delete(duel.hidden["act_ready_s"], row) == 0.0).all()
 
 
 def test_who_lies_on_the_ground_is_mostly_waited_for(spec):
@@ -396,7 +404,7 @@ def test_one_phase_alone_never_changes(duel):
     duel.begin(away_m=12.0, still=False, boss_hp=100.0)
     records = []
     for _ in range(300):
-        duel.hidden["hp"] = 454.0
+        duel.hidden["player_hp"] = 454.0
         records.append(duel.step())
     assert {int(record["phase"]) for record in records} == {1}
     assert UNKNOWN not in {int(record["boss_animation"]) for record in records}
@@ -471,18 +479,18 @@ def test_the_dash_ends_between_six_and_a_half_and_twelve_and_a_half_metres(dashi
 @pytest.mark.parametrize("moved_at", [1, 4, 8])
 def test_the_length_of_the_run_is_fixed_when_it_begins(dashing, moved_at):
     dash(dashing, 14.0).play(rest=moved_at)
-    dashing.hidden["py"] -= 10.0
+    dashing.hidden["player_y"] -= 10.0
     assert way_of(dashing, 9 - moved_at) == pytest.approx(0.9270 * 6.684, abs=0.01)
 
 
 def test_the_length_of_the_thrust_is_fixed_when_the_thrust_begins(dashing):
     # After nine steps of 14 m he has run 6.196 m; 20 m more to go than before make the thrust a full one.
     dash(dashing, 14.0).play(rest=9)
-    dashing.hidden["py"] -= 20.0
+    dashing.hidden["player_y"] -= 20.0
     assert way_of(dashing, 7) == pytest.approx(0.9270 * 6.858 + 5.582, abs=0.01)
     # Once it has begun it is too late.
     dash(dashing, 14.0).play(rest=10)
-    dashing.hidden["py"] -= 20.0
+    dashing.hidden["player_y"] -= 20.0
     assert way_of(dashing, 6) == pytest.approx(0.9270 * 6.858 + 0.8155 * 5.582, abs=0.01)
 
 
@@ -500,7 +508,7 @@ def test_every_dash_is_measured_anew(new_duel, boss_with):
     first = duel.now
     record = duel.step()
     assert record["boss_move_s"] < first["boss_move_s"]
-    duel.hidden["hit_bits"] = -1
+    duel.hidden["hits_landed"] = -1
     # After 6.94 + 5.74 m of the first he is 11.3 m away: 5.57 of 8.9 m to go, where it was all of them.
     before_s, before_y = float(record["boss_move_s"]), float(record["boss_pose"][1])
     after = duel.play(rest=8)[-1]
@@ -537,15 +545,15 @@ def after_attacks(spec, act, *, away_m, bearing_deg=0.0, n=4000):
     hidden, tables, boss = engine.hidden, engine.tables[0], spec.boss
     acts = [one.name for one in boss.phases[1].acts]
     move = boss.moves[boss.move_index(act)]
-    hidden["first"] = 0
-    hidden["bmove"], hidden["bt"] = boss.move_index(act), move.label_end_s
+    hidden["is_first_approach"] = 0
+    hidden["boss_move"], hidden["boss_move_s"] = boss.move_index(act), move.label_end_s
     row = tables["boss_moves"][boss.move_index(act)]
-    hidden["cum_f"] = tables["boss_curves"][row["curve"] + row["rows"] - 1, 0]
-    hidden["hit_bits"] = -1
-    hidden["act"] = tables["phases"][1]["act"] + acts.index(act)
+    hidden["boss_forward_m"] = tables["boss_curves"][row["first_row"] + row["rows"] - 1, 0]
+    hidden["hits_landed"] = -1
+    hidden["act"] = tables["phases"][1]["first_act"] + acts.index(act)
     engine.step(np.full(n, ACTION_CONTROLS[NOTHING]))
     assert (hidden["decided"] == 1).all()
-    return hidden["goal"].copy(), hidden["pending"].copy(), hidden["goal_t"].copy()
+    return hidden["goal"].copy(), hidden["strafe_move"].copy(), hidden["goal_left_s"].copy()
 
 
 @pytest.mark.parametrize(
@@ -556,7 +564,7 @@ def after_attacks(spec, act, *, away_m, bearing_deg=0.0, n=4000):
 def test_near_the_player_he_may_only_back_off(spec, away_m, chance):
     goal, pending, lasts_s = after_attacks(spec, "beast_quake", away_m=away_m)
     assert (goal == BACKING).all()  # the odds of this act are 1
-    only = pending == ONLY_BACK
+    only = pending == NO_STRAFE
     assert only.mean() == pytest.approx(chance, abs=0.035)
     assert (lasts_s[~only] == 2.0).all()
     if chance:
@@ -589,7 +597,7 @@ def test_he_backs_off_only_from_who_is_in_front_and_not_too_far(spec, away_m, be
 def backing(duel, *, away_m=8.0, pending=0, lasts_s=2.0, seed=1):
     """A boss of the second phase who backs off."""
     duel.begin(away_m=away_m, phase=2, seed=seed).force("walk_back")
-    duel.hidden["goal"], duel.hidden["pending"], duel.hidden["goal_t"] = BACKING, pending, lasts_s
+    duel.hidden["goal"], duel.hidden["strafe_move"], duel.hidden["goal_left_s"] = BACKING, pending, lasts_s
     return duel
 
 
@@ -619,7 +627,7 @@ def test_he_backs_off_for_two_seconds_at_most(new_duel, boss_with):
 
 def test_a_plain_retreat_has_no_end_in_metres(duel):
     # 2.6 s are 26.8 stretches: 0.27 m in the first four, 0.13 m in each of the rest.
-    backing(duel, pending=ONLY_BACK, lasts_s=2.6)
+    backing(duel, pending=NO_STRAFE, lasts_s=2.6)
     record = duel.until(lambda record: duel.boss_move(record) != "walk_back", at_most=40)
     assert record["step"] * 0.097 == pytest.approx(2.6, abs=0.1)
     assert record["boss_pose"][1] - 594.0 == pytest.approx(0.27 + 22.8 * 0.13, abs=0.15)
@@ -640,7 +648,7 @@ def test_going_sideways_lasts_three_seconds_and_a_half_at_most(new_duel, spec):
 
 
 def test_a_boss_who_backs_off_faces_the_player(duel):
-    backing(duel, pending=ONLY_BACK, lasts_s=3.0)
+    backing(duel, pending=NO_STRAFE, lasts_s=3.0)
     duel.place_player(8.0, 40.0)
     records = duel.play(rest=8)
     turned = np.degrees(np.diff(records["boss_pose"][:3, 3]))
@@ -660,7 +668,7 @@ def test_in_the_first_phase_he_goes_sideways_at_once(new_duel, spec):
     goals = set()
     for seed in range(40):
         duel.begin(away_m=8.0, seed=seed).force("chop", 2.98, blows=False, links=("chop", 0))
-        duel.hidden["links"] = 0
+        duel.hidden["links_left"] = 0
         duel.step()
         goals.add(int(duel.hidden["goal"]))
     assert STRAFING in goals
@@ -839,9 +847,9 @@ def running(boss_with):
 def test_far_away_he_may_run_and_farther_he_does(running, away_m, share):
     engine = chose(running, away_m=away_m)
     assert engine.hidden["running"].mean() == pytest.approx(share, abs=0.03 if 0.0 < share < 1.0 else 0.0)
-    runs = engine.hidden["bmove"] == running.boss.move_index("run")
+    runs = engine.hidden["boss_move"] == running.boss.move_index("run")
     assert (runs == (engine.hidden["running"] == 1)).all()
-    walks = engine.hidden["bmove"] == running.boss.move_index("walk")
+    walks = engine.hidden["boss_move"] == running.boss.move_index("walk")
     assert (walks | runs).all()
 
 
@@ -856,7 +864,7 @@ def test_running_shows_its_own_label_and_is_faster(new_duel, running):
 @pytest.mark.parametrize(("move", "within_m", "step_m"), [("run", 7.5, 0.46), ("walk", 6.3, 0.23)])
 def test_running_he_begins_from_farther_away(new_duel, running, move, within_m, step_m):
     duel = new_duel(running).begin(away_m=within_m + 1.3).force(move)
-    duel.hidden["goal"], duel.hidden["goal_t"], duel.hidden["act"] = APPROACH, 3.0, duel.act_row("thrust")
+    duel.hidden["goal"], duel.hidden["goal_left_s"], duel.hidden["act"] = APPROACH, 3.0, duel.act_row("thrust")
     duel.hidden["running"] = move == "run"
     before, record = duel.now, duel.step()
     while duel.boss_move(record) == move:
@@ -868,7 +876,7 @@ def test_running_he_begins_from_farther_away(new_duel, running, move, within_m, 
 def test_running_takes_no_longer_than_the_approach_may(new_duel, running):
     duel = new_duel(running).begin(away_m=18.0).force("idle")
     duel.step()
-    duel.hidden["goal_t"] = 0.5
+    duel.hidden["goal_left_s"] = 0.5
     record = duel.until(lambda record: duel.boss_move(record) == "thrust", at_most=10)
     assert record["step"] * 0.097 == pytest.approx(0.6, abs=0.11)
     assert distance_of(record) > 12.0
@@ -899,13 +907,13 @@ def decision(duel):
     """Let the boss decide now; the act."""
     duel.force("idle")
     duel.step()
-    return duel.spec.boss.phases[0].acts[duel.hidden["act"] - duel.engine.tables[0]["phases"][0]["act"]].name
+    return duel.spec.boss.phases[0].acts[duel.hidden["act"] - duel.engine.tables[0]["phases"][0]["first_act"]].name
 
 
 def test_a_rule_that_waits_fits_at_once_and_then_after_its_time(new_duel, boss_with):
     duel = new_duel(boss_with(waiting(10.0))).begin(away_m=12.0)
     assert decision(duel) == "leap"
-    decided_s = float(duel.hidden["timer_s"][0]) - 10.0
+    decided_s = float(duel.hidden["rule_ready_s"][0]) - 10.0
     assert decided_s < 0.1
     assert [decision(duel) for _ in range(3)] == ["thrust"] * 3
     duel.hidden["clock_s"] = decided_s + 9.9
@@ -943,13 +951,13 @@ def test_every_fight_and_phase_begins_with_its_waiting_rules(new_duel, boss_with
 
     duel = new_duel(boss_with(change), changes=True).begin(away_m=12.0)
     assert decision(duel) == "leap"
-    assert duel.hidden["timer_s"][0] > 9.0
+    assert duel.hidden["rule_ready_s"][0] > 9.0
     duel.begin(away_m=12.0)
     assert decision(duel) == "leap"
     duel.force("transform", 4.58)
     duel.step()
     assert duel.now["phase"] == 2
-    assert (duel.hidden["timer_s"] == 0.0).all()
+    assert (duel.hidden["rule_ready_s"] == 0.0).all()
 
 
 # ---------------------------------------------------------------- interrupts and links
@@ -1023,7 +1031,7 @@ def test_every_move_has_its_own_interrupt(new_duel, boss_with):
         content["phase"]["1"]["interrupt"][0] |= {"moves": ["chop", "ground_stab"], "at_s": 0.2}
 
     duel = new_duel(boss_with(change)).begin(away_m=10.0).force("chop", 2.48, blows=False, links=("chop", 0))
-    duel.hidden["interrupted"] = 0b11  # both were looked at in the chop
+    duel.hidden["interrupts_checked"] = 0b11  # both were looked at in the chop
     duel.place_player(5.0)
     seen = [duel.boss_move(record) for record in duel.play(rest=5)]
     assert "ground_stab" in seen
@@ -1034,10 +1042,10 @@ def test_an_interrupt_leads_to_the_chain_of_its_act(interrupted):
     in_the_middle_of(interrupted, "sweep", 0.45, away_m=6.0)
     interrupted.step()
     assert interrupted.hidden["act"] == interrupted.act_row("thrust")
-    assert interrupted.hidden["ready_s"][interrupted.act_row("thrust")] > 7.0  # it cools down
+    assert interrupted.hidden["act_ready_s"][interrupted.act_row("thrust")] > 7.0  # it cools down
     seen = ["thrust"]
     for _ in range(20):
-        interrupted.hidden["hit_bits"] = -1
+        interrupted.hidden["hits_landed"] = -1
         move = interrupted.boss_move(interrupted.step())
         if move != seen[-1]:
             seen.append(move)

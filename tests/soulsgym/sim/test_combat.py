@@ -98,13 +98,13 @@ def test_a_hit_in_a_roll_is_shown_by_its_side(duel, away_deg, label):
     duel.begin(away_m=3.0).force("beast_tail")
     from_s = duel.spec.boss.moves[duel.spec.boss.move_index("beast_tail")].hits[0].from_s
     duel.play(*[NOTHING] * (int(from_s / 0.097) - 5), ROLL_FORWARD, rest=4)
-    duel.hidden["lock"] = 0
-    duel.hidden["dodge_bits"] = 0
+    duel.hidden["lock_on"] = 0
+    duel.hidden["hits_dodged"] = 0
     hidden = duel.hidden
-    to_boss = math.atan2(-(hidden["bx"] - hidden["px"]), -(hidden["by"] - hidden["py"]))
+    to_boss = math.atan2(-(hidden["boss_x"] - hidden["player_x"]), -(hidden["boss_y"] - hidden["player_y"]))
     angle = (to_boss + math.radians(away_deg) + math.pi) % (2 * math.pi) - math.pi
-    hidden["pa"], hidden["psin"], hidden["pcos"] = angle, math.sin(angle), math.cos(angle)
-    for name in ("cf", "cr"):
+    hidden["player_heading"], hidden["player_sin"], hidden["player_cos"] = angle, math.sin(angle), math.cos(angle)
+    for name in ("forward_curve", "right_curve"):
         hidden[name] = -1  # he stays on the spot
     assert duel.until(hit, at_most=10)["player_animation"] == label
 
@@ -156,13 +156,13 @@ def test_blows_come_at_their_time_with_their_damage(duel, move, away_m, damage, 
 def test_a_shift_makes_a_blow_early_or_late(duel, shift_s):
     plain = struck_by(duel, "chop", away_m=3.0)["time_s"]
     duel.begin(away_m=3.0).force("chop")
-    duel.hidden["shift"] = shift_s
+    duel.hidden["hit_shift_s"] = shift_s
     assert duel.until(hit)["time_s"] - plain == pytest.approx(shift_s, abs=1e-3)
 
 
 def test_a_late_blow_lands_before_what_follows_it(duel):
     duel.begin(away_m=3.0).force("thrust", links=("thrust", 0))
-    duel.hidden["shift"] = 0.1
+    duel.hidden["hit_shift_s"] = 0.1
     record = duel.until(hit, at_most=30)
     assert record["hit_by"] == duel.spec.boss.move_index("thrust")
     assert duel.boss_move(duel.until(lambda record: duel.boss_move(record) != "thrust")) == "swing"
@@ -256,7 +256,7 @@ def test_a_blow_that_says_nothing_pushes_as_far_as_the_reaction(duel):
 
 def test_control_returns_after_damage_middle(duel):
     record = struck_by(duel, "thrust", away_m=4.5)
-    duel.hidden["hit_bits"] = -1
+    duel.hidden["hits_landed"] = -1
     for kind, from_s in ((LIGHT, 0.85), (ROLL_FORWARD, 0.85), (0, 0.97)):
         while not record["action_mask"][kind]:
             duel.force("executed")
@@ -266,7 +266,7 @@ def test_control_returns_after_damage_middle(duel):
 
 def test_damage_ex_large_throws_nearly_six_metres(duel, steps_of):
     assert struck_by(duel, "leap", away_m=6.0)["player_animation"] == 10
-    first = duel.hidden["pt"]
+    first = duel.hidden["player_move_s"]
     _, back, right = reaction(duel, steps_of, rest=22)
     assert first < 0.12
     assert back.sum() == pytest.approx(5.5, abs=0.35)  # 5.7 to 5.8 with the step of the blow itself
@@ -279,7 +279,7 @@ def test_a_knocked_down_player_can_only_roll_up(duel, steps_of):
     record = duel.until(lambda record: record["action_mask"][:NOTHING].any(), at_most=40)
     assert 1.92 <= record["player_animation_duration"][0] < 1.92 + 0.0971
     assert record["action_mask"].tolist() == [0] * 8 + [1] * 8 + [0] * 3 + [1]
-    before_sp, before = duel.hidden["sp"], duel.now
+    before_sp, before = duel.hidden["player_sp"], duel.now
     records = duel.play(ROLL_FORWARD, rest=6)
     assert records["player_animation"].tolist() == [16] * 7
     assert before_sp - records["player_sp"][0, 0] == pytest.approx(16.0, abs=1.0)
@@ -351,9 +351,9 @@ def test_a_hit_turns_the_player_to_the_boss(duel):
 def test_stamina_returns_while_reeling(duel):
     duel.begin(away_m=4.5, player_sp=10.0).force("thrust")
     duel.until(hit, at_most=20)
-    before = duel.hidden["sp"]
+    before = duel.hidden["player_sp"]
     duel.play(rest=4)
-    assert duel.hidden["sp"] - before == pytest.approx(18.0, abs=1.5)
+    assert duel.hidden["player_sp"] - before == pytest.approx(18.0, abs=1.5)
 
 
 # ---------------------------------------------------------------- shield, parry, riposte
@@ -407,7 +407,7 @@ def test_after_that_the_shield_is_down(duel, ticks):
 def test_the_shield_does_not_help_from_behind(duel):
     duel.begin(away_m=3.4).force("slam", 1.345 - 6.5 * TICK_S)
     duel.place_player(3.4)
-    duel.hidden["pa"], duel.hidden["psin"], duel.hidden["pcos"] = 0.0, 0.0, 1.0
+    duel.hidden["player_heading"], duel.hidden["player_sin"], duel.hidden["player_cos"] = 0.0, 0.0, 1.0
     assert duel.play(PARRY, rest=3)["damage_taken"].sum() == 135.0
 
 
@@ -426,7 +426,7 @@ def test_an_early_parry_meets_the_shield(duel):
 def test_the_shield_breaks_without_stamina(duel):
     duel.begin(away_m=3.4).force("slam")
     duel.play(*[NOTHING] * 12, PARRY)
-    duel.hidden["sp"] = 0.0
+    duel.hidden["player_sp"] = 0.0
     record = duel.step()
     assert record["player_animation"] == 5
     assert record["damage_taken"] == damage_of(duel, "slam")
@@ -449,7 +449,7 @@ def test_a_parry_in_its_window_opens_the_boss(duel):
 def test_a_parry_needs_to_face_the_boss(duel):
     duel.begin(away_m=3.4).force("slam", 0.04)
     duel.play(*[NOTHING] * 11, PARRY)
-    duel.hidden["pa"], duel.hidden["psin"], duel.hidden["pcos"] = 0.0, 0.0, 1.0
+    duel.hidden["player_heading"], duel.hidden["player_sin"], duel.hidden["player_cos"] = 0.0, 0.0, 1.0
     records = duel.play(rest=3)
     assert records["damage_taken"].sum() == damage_of(duel, "slam")
 
@@ -465,7 +465,7 @@ def ground_stab_into_a_guard(duel, which):
     index = duel.spec.boss.move_index("ground_stab")
     from_s = duel.spec.boss.moves[index].hits[which].from_s
     duel.begin(away_m=3.4).force("ground_stab", from_s - 6.5 * TICK_S)
-    duel.hidden["hit_bits"] = 0b11 ^ (1 << which)
+    duel.hidden["hits_landed"] = 0b11 ^ (1 << which)
     duel.place_player(3.4)
     return duel.play(PARRY, rest=1)[-1]
 
@@ -488,7 +488,7 @@ def riposte(duel):
     """Wait until the player may act after a parry, and press."""
     opened(duel)
     duel.until(lambda record: record["action_mask"][LIGHT], at_most=15)
-    duel.hidden["sp"] = 95.0
+    duel.hidden["player_sp"] = 95.0
     return duel.step(LIGHT)
 
 
@@ -526,7 +526,7 @@ def test_a_riposte_is_paid_in_two_parts(duel):
 
 def test_a_riposte_lands_wherever_the_boss_is(duel):
     riposte(duel)
-    duel.hidden["bx"] += 8.0
+    duel.hidden["boss_x"] += 8.0
     assert duel.play(rest=30)["damage_dealt"].sum() == 312.0
 
 
@@ -545,7 +545,7 @@ def test_behind_an_open_boss_a_light_attack_is_just_that(duel, looks_at_him):
     duel.until(lambda record: record["action_mask"][LIGHT], at_most=15)
     duel.place_player(1.5, 180.0)
     if looks_at_him:
-        duel.hidden["pa"], duel.hidden["psin"], duel.hidden["pcos"] = 0.0, 0.0, 1.0
+        duel.hidden["player_heading"], duel.hidden["player_sin"], duel.hidden["player_cos"] = 0.0, 0.0, 1.0
     assert duel.step(LIGHT)["player_animation"] == 29
 
 
@@ -556,8 +556,8 @@ def test_a_riposte_needs_headings_that_differ_by_seventy_degrees(duel, bearing_d
     duel.until(lambda record: record["action_mask"][LIGHT], at_most=15)
     duel.place_player(1.8, bearing_deg)
     hidden = duel.hidden
-    angle = math.atan2(-(hidden["bx"] - hidden["px"]), -(hidden["by"] - hidden["py"]))
-    hidden["pa"], hidden["psin"], hidden["pcos"] = angle, math.sin(angle), math.cos(angle)
+    angle = math.atan2(-(hidden["boss_x"] - hidden["player_x"]), -(hidden["boss_y"] - hidden["player_y"]))
+    hidden["player_heading"], hidden["player_sin"], hidden["player_cos"] = angle, math.sin(angle), math.cos(angle)
     assert duel.step(LIGHT)["player_animation"] == label
 
 
@@ -576,14 +576,14 @@ def test_a_hit_takes_its_share_of_the_poise(duel):
     duel.begin(away_m=1.4).force("back_swing", 2.0, blows=False)
     records = duel.play(LIGHT, rest=5)
     assert records["landed"].max() >= 0
-    assert duel.hidden["poise"] == 185.0 - strike_of(duel, "light_1").poise
+    assert duel.hidden["boss_poise"] == 185.0 - strike_of(duel, "light_1").poise
     assert (records["boss_animation"] != 30).all()
 
 
 def broken(duel):
     """Let a light attack take the last of the boss's poise."""
     duel.begin(away_m=1.4).force("back_swing", 1.5, blows=False)
-    duel.hidden["poise"] = strike_of(duel, "light_1").poise
+    duel.hidden["boss_poise"] = strike_of(duel, "light_1").poise
     return duel.play(LIGHT, rest=6)
 
 
@@ -592,14 +592,14 @@ def test_broken_poise_opens_the_boss(duel):
     struck = int(np.flatnonzero(records["landed"] >= 0)[0])
     assert records["damage_dealt"][struck] == 52.0  # the breaking hit itself is a plain one
     assert records["boss_animation"][struck] == 30
-    assert duel.hidden["poise"] == 185.0
+    assert duel.hidden["boss_poise"] == 185.0
 
 
 def test_poise_above_the_hit_holds(duel):
     duel.begin(away_m=1.4).force("back_swing", 1.5, blows=False)
-    duel.hidden["poise"] = strike_of(duel, "light_1").poise + 0.5
+    duel.hidden["boss_poise"] = strike_of(duel, "light_1").poise + 0.5
     assert (duel.play(LIGHT, rest=6)["boss_animation"] != 30).all()
-    assert duel.hidden["poise"] == 0.5
+    assert duel.hidden["boss_poise"] == 0.5
 
 
 @pytest.mark.parametrize(("factor", "damage"), [(1.2, 63.0), (1.5, 78.0)])
@@ -610,7 +610,7 @@ def test_an_open_boss_takes_more(boss_with, new_duel, factor, damage):
     records = duel.play(LIGHT, rest=6)
     assert records["damage_dealt"].max() == damage  # 62.502 and 78.128
     assert duel.boss_move(records[-1]) == "stagger"
-    assert duel.hidden["poise"] == 185.0  # an open boss loses no poise
+    assert duel.hidden["boss_poise"] == 185.0  # an open boss loses no poise
 
 
 def test_a_broken_boss_gives_no_riposte(duel):
@@ -621,11 +621,11 @@ def test_a_broken_boss_gives_no_riposte(duel):
 def test_poise_recovers_after_a_while_without_a_hit(duel):
     duel.begin(away_m=10.0)
     recovery_s = duel.spec.boss.poise_recovery_s
-    duel.hidden["poise"], duel.hidden["poise_t"] = 50.0, recovery_s - 0.2
+    duel.hidden["boss_poise"], duel.hidden["since_strike_s"] = 50.0, recovery_s - 0.2
     duel.play(NOTHING)
-    assert duel.hidden["poise"] == 50.0
+    assert duel.hidden["boss_poise"] == 50.0
     duel.play(rest=2)
-    assert duel.hidden["poise"] == 185.0
+    assert duel.hidden["boss_poise"] == 185.0
 
 
 def test_the_last_hit_wins(duel):
@@ -671,7 +671,7 @@ def test_the_beast_hurts_who_it_holds_four_times(duel):
 
 def test_every_throw_hurts_anew(duel):
     duel.begin(away_m=3.0).force("grab")
-    duel.hidden["thrown"] = 1  # of an earlier throw
+    duel.hidden["throws_dealt"] = 1  # of an earlier throw
     duel.until(hit, at_most=30)
     assert duel.play(rest=30)["damage_taken"].sum() == 174.0
 
@@ -777,6 +777,20 @@ def test_the_cliff_is_deadly(duel):
     assert end["player_pose"][0] < 161.5
 
 
+@pytest.mark.parametrize(("hp", "outcome"), [(1.0, Outcome.DIED), (FULL_HP, Outcome.RUNNING)])
+def test_who_is_killed_beyond_the_edge_did_not_fall(duel, hp, outcome):
+    duel.begin(player=(160.7, 593.0, math.pi / 2), boss=(157.5, 593.0, -math.pi / 2), player_hp=hp).force("thrust")
+    duel.until(
+        lambda record: duel.spec.boss.moves[duel.hidden["boss_move"]].hits[0].from_s - record["boss_move_s"] < 0.1
+    )
+    duel.hidden["player_x"], duel.hidden["player_safe_radius2"] = 160.9, 0.0
+    record = duel.step()
+    assert duel.boss_move(record) == "thrust"
+    assert record["hit_by"] == record["boss_move"]
+    assert record["outcome"] == outcome
+    assert (record["player_animation"] == 43) == (outcome == Outcome.RUNNING)  # who lives begins to fall
+
+
 def test_falling_takes_its_time_and_no_input(duel):
     records = fallen(duel)
     falling = records[(records["player_animation"] == 43) | (records["player_animation"] == 46)]
@@ -791,7 +805,7 @@ def test_falling_takes_its_time_and_no_input(duel):
 
 def test_the_cliff_stops_the_boss(duel):
     duel.begin(player=(150.0, 600.0, 0.0), boss=(158.0, 593.0, -math.pi / 2)).force("dash", blows=False)
-    duel.hidden["px"], duel.hidden["py"] = 160.5, 593.0
+    duel.hidden["player_x"], duel.hidden["player_y"] = 160.5, 593.0
     records = duel.play(rest=17)
     assert records["boss_pose"][:, 0].max() < 160.76 - 0.79
     assert records["outcome"][-1] == Outcome.RUNNING

@@ -11,7 +11,7 @@ import pytest
 
 from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
-from soulsgym.sim.boss import BACKING, ONLY_BACK, STRAFING, TURNING
+from soulsgym.sim.boss import BACKING, NO_STRAFE, STRAFING, TURNING
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec.boss import MOVE_KINDS, TURN
 from soulsgym.state import Outcome
@@ -23,7 +23,7 @@ WATCHED_STEPS = 350
 PLACED_EVERY = 8
 """Steps after which the player is put somewhere else, so that all the rules of the boss apply at some time."""
 IMMORTAL_HP = 1e6
-DRAWN = ("boss_clock", "reach_k", "damage_k", "speed_k", "drop", "delay")
+DRAWN = ("boss_time_factor", "reach_factor", "damage_factor", "speed_factor", "drop_chance", "extra_delay_ticks")
 CLEAR_M = 1.5
 """A gap this far from the boundary between near and far is on the same side of it in all ticks of a step."""
 CLEAR_DEG = 20.0
@@ -103,17 +103,17 @@ def noise_in(engine):
     """What the record shows less what is so. A duration near zero, below which none is shown, is not a sample."""
     shown, hidden = engine.fights, engine.hidden
     noise = {
-        "player x": shown["player_pose"][:, 0] - hidden["px"],
-        "player y": shown["player_pose"][:, 1] - hidden["py"],
-        "player z": shown["player_pose"][:, 2] - hidden["pz"],
-        "player heading": wrap(shown["player_pose"][:, 3] - hidden["pa"]),
-        "boss x": shown["boss_pose"][:, 0] - hidden["bx"],
-        "boss y": shown["boss_pose"][:, 1] - hidden["by"],
-        "boss heading": wrap(shown["boss_pose"][:, 3] - np.arctan2(hidden["bsin"], hidden["bcos"])),
+        "player x": shown["player_pose"][:, 0] - hidden["player_x"],
+        "player y": shown["player_pose"][:, 1] - hidden["player_y"],
+        "player z": shown["player_pose"][:, 2] - hidden["player_z"],
+        "player heading": wrap(shown["player_pose"][:, 3] - hidden["player_heading"]),
+        "boss x": shown["boss_pose"][:, 0] - hidden["boss_x"],
+        "boss y": shown["boss_pose"][:, 1] - hidden["boss_y"],
+        "boss heading": wrap(shown["boss_pose"][:, 3] - np.arctan2(hidden["boss_sin"], hidden["boss_cos"])),
     }
-    for who, label_s in (("player", "plabel_t"), ("boss", "blabel_t")):
+    for who, label_s in (("player", "player_animation_s"), ("boss", "boss_animation_s")):
         off = shown[f"{who}_animation_duration"][:, 0] - hidden[label_s]
-        noise[f"{who} duration"] = np.where(hidden[label_s] > hidden["noise_s"], off, np.nan)
+        noise[f"{who} duration"] = np.where(hidden[label_s] > hidden["duration_noise_s"], off, np.nan)
     return noise
 
 
@@ -133,15 +133,17 @@ class Watch:
     def step(self, phase):
         """Step all fights, and note what was drawn in this step."""
         hidden = self.engine.hidden
-        ready_s, decided, act, goal = (hidden[name].copy() for name in ("ready_s", "decided", "act", "goal"))
+        ready_s, decided, act, goal = (hidden[name].copy() for name in ("act_ready_s", "decided", "act", "goal"))
         gap = self._gap()
         step(self.engine)
-        everyone, move = np.arange(FIGHTS), hidden["bmove"]
+        everyone, move = np.arange(FIGHTS), hidden["boss_move"]
         known = self.shifts[everyone, move]
-        self.changed_shifts += int((np.isfinite(known) & (known != hidden["shift"])).sum())
-        self.shifts[everyone, move] = hidden["shift"]
+        self.changed_shifts += int((np.isfinite(known) & (known != hidden["hit_shift_s"])).sum())
+        self.shifts[everyone, move] = hidden["hit_shift_s"]
         here = hidden["phase"] == phase
-        for fight, column in np.argwhere((hidden["ready_s"] != ready_s) & (hidden["ready_s"] > 0.0) & here[:, None]):
+        for fight, column in np.argwhere(
+            (hidden["act_ready_s"] != ready_s) & (hidden["act_ready_s"] > 0.0) & here[:, None]
+        ):
             self._count_chain(phase, column, hidden[fight])
         attacking = self.engine.tables[0]["boss_moves"]["kind"][move] == MOVE_KINDS.index("attack")
         fresh = attacking & (hidden["decided"] == 1) & (decided == 0) & here
@@ -157,14 +159,17 @@ class Watch:
 
     def _gap(self):
         hidden = self.engine.hidden
-        away_m = np.hypot(hidden["px"] - hidden["bx"], hidden["py"] - hidden["by"])
+        away_m = np.hypot(hidden["player_x"] - hidden["boss_x"], hidden["player_y"] - hidden["boss_y"])
         return away_m - self.spec.boss.radius_m
 
     def _clearly_in_front(self, after):
         """Is the player where `after` asks for, not so near to the limit that a step makes a difference?"""
         hidden = self.engine.hidden
-        dx, dy = hidden["px"] - hidden["bx"], hidden["py"] - hidden["by"]
-        right, ahead = hidden["bsin"] * dy - hidden["bcos"] * dx, -(hidden["bsin"] * dx + hidden["bcos"] * dy)
+        dx, dy = hidden["player_x"] - hidden["boss_x"], hidden["player_y"] - hidden["boss_y"]
+        right, ahead = (
+            hidden["boss_sin"] * dy - hidden["boss_cos"] * dx,
+            -(hidden["boss_sin"] * dx + hidden["boss_cos"] * dy),
+        )
         away_deg = np.degrees(np.abs(np.arctan2(right, ahead)))
         near = self._gap() < after.within_gap_m - CLEAR_M
         return near & ((away_deg < after.front_deg - CLEAR_DEG) | (after.front_deg == 180.0))
@@ -172,8 +177,8 @@ class Watch:
     def _count_retreats(self, after, acts, gap):
         """Count who only backs off, for gaps that lie in the same row before and after the step."""
         hidden = self.engine.hidden
-        only = (hidden["goal"] == BACKING) & (hidden["pending"] == ONLY_BACK)
-        self.retreat_s.extend(hidden["goal_t"][acts & only])
+        only = (hidden["goal"] == BACKING) & (hidden["strafe_move"] == NO_STRAFE)
+        self.retreat_s.extend(hidden["goal_left_s"][acts & only])
         for row in after.retreats:
             low, high = row.gap_m
             here = acts & (gap >= low) & (gap < high) & (self._gap() >= low) & (self._gap() < high)
@@ -184,22 +189,22 @@ class Watch:
 
     def _count_strafes(self, after, begun):
         """Note how long he will go sideways, and to which side; a tick of it is off the time."""
-        hidden, const = self.engine.hidden, self.engine.tables[0]["const"]
-        strafing = self.engine.tables[0]["boss_moves"]["kind"][hidden["bmove"]] == MOVE_KINDS.index("strafe")
-        ticks = hidden["bt"] / (const["tick_s"] * hidden["boss_clock"])
-        lasts_s = hidden["goal_t"] + np.where(strafing, (ticks - 1.0) * const["tick_s"], 0.0)
+        hidden, const = self.engine.hidden, self.engine.tables[0]["constants"]
+        strafing = self.engine.tables[0]["boss_moves"]["kind"][hidden["boss_move"]] == MOVE_KINDS.index("strafe")
+        ticks = hidden["boss_move_s"] / (const["tick_s"] * hidden["boss_time_factor"])
+        lasts_s = hidden["goal_left_s"] + np.where(strafing, (ticks - 1.0) * const["tick_s"], 0.0)
         beyond = self._gap() - after.near_gap_m
         self.near_s.extend(lasts_s[begun & (beyond < -CLEAR_M)])
         self.far_s.extend(lasts_s[begun & (beyond > CLEAR_M)])
-        for side, name in enumerate(("b_left", "b_right")):
-            self.sides[side] += (begun & (beyond > CLEAR_M) & (hidden["pending"] == const[name])).sum()
+        for side, name in enumerate(("boss_strafe_left_move", "boss_strafe_right_move")):
+            self.sides[side] += (begun & (beyond > CLEAR_M) & (hidden["strafe_move"] == const[name])).sum()
 
     def _count_chain(self, phase, column, fight):
         tables = self.engine.tables[0]
-        row = tables["acts"][tables["phases"][phase - 1]["act"] + column]
-        chains = tables["chains"][row["chain"] : row["chain"] + row["chains"]]
+        row = tables["acts"][tables["phases"][phase - 1]["first_act"] + column]
+        chains = tables["chains"][row["first_chain"] : row["first_chain"] + row["chains"]]
         counts = self.chains.setdefault((phase, int(column)), np.zeros(len(chains), int))
-        counts += (chains["link"] == fight["link"]) & (chains["links"] == fight["links"])
+        counts += (chains["first_link"] == fight["next_link"]) & (chains["links"] == fight["links_left"])
 
 
 def place_players(engine, arena, generator):
@@ -207,9 +212,9 @@ def place_players(engine, arena, generator):
     hidden = engine.hidden
     goals = np.array(arena.player_starts)[generator.integers(len(arena.player_starts), size=FIGHTS)]
     share = generator.uniform(0.1, 1.0, FIGHTS)
-    hidden["px"] = hidden["bx"] + share * (goals[:, 0] - hidden["bx"])
-    hidden["py"] = hidden["by"] + share * (goals[:, 1] - hidden["by"])
-    hidden["safe_r2"] = 0.0
+    hidden["player_x"] = hidden["boss_x"] + share * (goals[:, 0] - hidden["boss_x"])
+    hidden["player_y"] = hidden["boss_y"] + share * (goals[:, 1] - hidden["boss_y"])
+    hidden["player_safe_radius2"] = 0.0
 
 
 def watch_fights(engine, spec):
@@ -217,12 +222,12 @@ def watch_fights(engine, spec):
     hidden, tables = engine.hidden, engine.tables[0]
     numbers = {name: hidden[name].astype(float) for name in DRAWN}
     starts = [pose[:2] for pose in spec.arena.player_starts]
-    places = np.stack([hidden["px"], hidden["py"]], axis=1)
+    places = np.stack([hidden["player_x"], hidden["player_y"]], axis=1)
     numbers["start"] = np.argmin(np.abs(places[:, None] - np.array(starts)[None]).sum(axis=2), axis=1).astype(float)
     step(engine)
     # He decides in the first of six ticks; if he walks at once, the other five are off the time.
-    walked = hidden["bmove"] == tables["const"]["b_walk"]
-    numbers["first approach"] = hidden["goal_t"] + 5.0 * tables["const"]["tick_s"] * walked
+    walked = hidden["boss_move"] == tables["constants"]["boss_walk_move"]
+    numbers["first approach"] = hidden["goal_left_s"] + 5.0 * tables["constants"]["tick_s"] * walked
     for _ in range(3):
         step(engine)
     numbers |= noise_in(engine)
@@ -233,7 +238,7 @@ def watch_fights(engine, spec):
     for phase in range(1, len(spec.boss.phases) + 1):
         watch = Watch(engine, spec)
         for index in range(WATCHED_STEPS):
-            hidden["hp"] = IMMORTAL_HP
+            hidden["player_hp"] = IMMORTAL_HP
             if index % PLACED_EVERY == 0:
                 place_players(engine, spec.arena, generator)
             watch.step(phase)
@@ -253,7 +258,7 @@ def change_phase(engine, phase, phases):
         return
     engine.hidden["boss_hp"] = 1.0
     for _ in range(400):
-        engine.hidden["hp"] = IMMORTAL_HP
+        engine.hidden["player_hp"] = IMMORTAL_HP
         step(engine)
         if (engine.hidden["phase"] > phase).all():
             return
@@ -303,7 +308,8 @@ def test_a_dependence_is_found():
 
 
 @pytest.mark.parametrize(
-    ("field", "bound"), [("boss_clock", "timing"), ("reach_k", "reach"), ("damage_k", "damage"), ("speed_k", "speed")]
+    ("field", "bound"),
+    [("boss_time_factor", "timing"), ("reach_factor", "reach"), ("damage_factor", "damage"), ("speed_factor", "speed")],
 )
 def test_factors_are_uniform_about_one(spec, sample, field, bound):
     width = getattr(spec.boss.randomize, bound)
@@ -311,14 +317,14 @@ def test_factors_are_uniform_about_one(spec, sample, field, bound):
 
 
 def test_the_chance_of_a_lost_input_is_uniform(spec, sample):
-    assert_uniform(sample.numbers["drop"], 0.0, spec.boss.randomize.dropped_inputs)
+    assert_uniform(sample.numbers["drop_chance"], 0.0, spec.boss.randomize.dropped_inputs)
 
 
 @pytest.mark.parametrize("strength", [1.0, 0.5, 0.1])
 def test_every_delay_up_to_the_bound_is_equally_likely(spec, strength):
     engine, _ = begin(spec, randomize=strength)
     longest = int(strength * spec.boss.randomize.input_delay_ticks + 0.5)
-    counts = np.bincount(engine.hidden["delay"])
+    counts = np.bincount(engine.hidden["extra_delay_ticks"])
     assert len(counts) == longest + 1
     assert_odds(counts, np.ones(longest + 1))
 
@@ -336,7 +342,7 @@ def test_inputs_are_lost_as_often_as_drawn(spec):
         step(engine, 2 if index % 2 else 6)  # right and left, so that nobody gets to an edge
         assert (engine.fights["hit_by"] < 0).all()
         lost += (engine.hidden["held_steps"] == 0).sum()
-    drop = engine.hidden["drop"]
+    drop = engine.hidden["drop_chance"]
     assert abs(lost - steps * drop.sum()) < SIGMAS * math.sqrt(steps * (drop * (1.0 - drop)).sum())
 
 
@@ -442,7 +448,7 @@ def fitting_rule(phase, bearing_deg, gap_m):
 def test_acts_are_chosen_by_weight(spec, number):
     phase, boss = spec.boss.phases[number - 1], spec.boss
     engine = SimEngine(spec, FIGHTS, phase=number)
-    first_row = engine.tables[0]["phases"][number - 1]["act"]
+    first_row = engine.tables[0]["phases"][number - 1]["first_act"]
     starts = standard_starts(FIGHTS)
     starts["boss_pose"] = (*spec.arena.centre_m, 0.0)
     for index, rule in enumerate(phase.rules):
@@ -453,7 +459,7 @@ def test_acts_are_chosen_by_weight(spec, number):
         x, y = spec.arena.centre_m
         starts["player_pose"] = (x - away_m * math.sin(bearing), y - away_m * math.cos(bearing), 0.0)
         engine.reset(np.ones(FIGHTS, np.bool_), starts, np.arange(FIGHTS, dtype=np.uint64) + np.uint64(index * FIGHTS))
-        engine.hidden["first"] = 0
+        engine.hidden["is_first_approach"] = 0
         step(engine)
         turned = engine.hidden["goal"] == TURNING
         names = [TURN if turn else phase.acts[act - first_row].name

@@ -91,7 +91,7 @@ def test_an_unseeded_reset_goes_on_with_the_fights_own_stream(spec):
         seconds.append(engine.hidden.copy())
     assert seconds[0]["key"] == seconds[1]["key"]
     assert seconds[0]["key"] != first["key"]
-    assert seconds[0]["damage_k"] == seconds[1]["damage_k"] != first["damage_k"]
+    assert seconds[0]["damage_factor"] == seconds[1]["damage_factor"] != first["damage_factor"]
 
 
 def test_only_the_masked_fights_begin_anew(spec):
@@ -160,25 +160,32 @@ def test_foreign_snapshots_are_refused(spec):
 
 def test_without_randomisation_every_fight_is_plain(spec):
     engine, _ = started(spec, range(5))
-    for field in ("boss_clock", "reach_k", "damage_k", "speed_k"):
+    for field in ("boss_time_factor", "reach_factor", "damage_factor", "speed_factor"):
         assert set(engine.hidden[field].tolist()) == {1.0}
-    for field in ("drop", "delay", "noise_m", "noise_rad", "noise_s", "shift_s"):
+    for field in (
+        "drop_chance",
+        "extra_delay_ticks",
+        "position_noise_m",
+        "heading_noise_rad",
+        "duration_noise_s",
+        "max_hit_shift_s",
+    ):
         assert set(engine.hidden[field].tolist()) == {0.0}
 
 
 def test_half_the_strength_is_half_the_deviation(spec):
     full, half = started(spec, range(50), randomize=1.0)[0], started(spec, range(50), randomize=0.5)[0]
-    assert half.hidden["damage_k"] - 1.0 == pytest.approx((full.hidden["damage_k"] - 1.0) / 2)
+    assert half.hidden["damage_factor"] - 1.0 == pytest.approx((full.hidden["damage_factor"] - 1.0) / 2)
 
 
 def test_noise_disturbs_no_draw_of_the_fight(spec):
     blurred, _ = started(spec, range(8), randomize=1.0)
     clear, _ = started(spec, range(8), randomize=1.0)
-    clear.hidden["noise_m"] = 0.0
+    clear.hidden["position_noise_m"] = 0.0
     for action in actions_of(12, 150):
         for engine in (blurred, clear):
             engine.step(np.full(8, ACTION_CONTROLS[action]))
-    for name in set(blurred.hidden.dtype.names) - {"noise_m"}:
+    for name in set(blurred.hidden.dtype.names) - {"position_noise_m"}:
         assert blurred.hidden[name].tobytes() == clear.hidden[name].tobytes(), name
     assert blurred.fights["player_pose"].tobytes() != clear.fights["player_pose"].tobytes()
 
@@ -203,24 +210,30 @@ def test_skipping_goes_on_until_there_is_a_choice(spec):
 
 
 def test_skipping_adds_up_what_happened(spec):
-    """The same presses step by step give the same place, and damage that adds up to the same."""
-    generator = np.random.default_rng(6)
-    quick, starts = started(spec, [21])
-    slow, _ = started(spec, [21])
-    for _ in range(60):
+    """The same presses step by step give the same place, damage that adds up to the same, and the last of the moves."""
+    generator, several = np.random.default_rng(6), 0
+    quick, starts = started(spec, [9], phase=2)
+    slow, _ = started(spec, [9], phase=2)
+    for _ in range(80):
         action = generator.integers(0, 20)
         quick.step(ACTION_CONTROLS[[action]], skip=True)
         dealt, taken = 0.0, 0.0
+        told = {name: [-1] for name in ("hit_by", "landed", "dodged")}
         while slow.fights["step"][0] < quick.fights["step"][0]:
             slow.step(ACTION_CONTROLS[[action]])
             dealt, taken = dealt + slow.fights["damage_dealt"][0], taken + slow.fights["damage_taken"][0]
+            for name, moves in told.items():
+                moves += [move for move in slow.fights[name].tolist() if move >= 0]
             action = NOTHING
+        assert {name: moves[-1] for name, moves in told.items()} == {name: quick.fights[name][0] for name in told}
+        several += any(moves[-1] != max(moves) for moves in told.values())
         assert (quick.fights["damage_dealt"][0], quick.fights["damage_taken"][0]) == (dealt, taken)
         assert quick.fights["player_pose"].tolist() == slow.fights["player_pose"].tolist()
         assert quick.fights["outcome"] == slow.fights["outcome"]
         if quick.fights["outcome"][0] != Outcome.RUNNING:
             for engine in (quick, slow):
                 engine.reset(np.ones(1, np.bool_), starts, None)
+    assert several > 0
 
 
 # ---------------------------------------------------------------- starts

@@ -16,7 +16,7 @@ from soulsgym.sim.geometry import (
     turned,
     wrap,
 )
-from soulsgym.sim.tables import pack
+from soulsgym.sim.pack import pack
 
 ANGLES = np.linspace(-math.pi, math.pi, 2001)
 
@@ -102,9 +102,9 @@ def test_blend_direction_mixes_in_a_straight_line_between_the_main_directions():
 
 
 def test_the_ground_is_the_measured_bowl(tables):
-    assert ground_z(tables["const"], 140.0, 590.0) == pytest.approx(-69.31)
+    assert ground_z(tables["constants"], 140.0, 590.0) == pytest.approx(-69.31)
     # -69.31 - 0.00604 * 10 + 0.003305 * 100
-    assert ground_z(tables["const"], 150.0, 590.0) == pytest.approx(-69.0399, abs=1e-4)
+    assert ground_z(tables["constants"], 150.0, 590.0) == pytest.approx(-69.0399, abs=1e-4)
 
 
 def test_nearest_edge_measures_to_the_wall_and_is_negative_outside(tables, spec):

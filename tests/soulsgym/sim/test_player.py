@@ -190,7 +190,7 @@ def test_walking_faces_the_boss_and_standing_does_not_turn(duel):
     to_boss = math.atan2(*-(record["boss_pose"][:2] - record["player_pose"][:2]))
     assert record["player_pose"][3] == pytest.approx(to_boss, abs=0.08)
     settled = duel.play(rest=3)[-1]
-    duel.hidden["bx"] += 3.0
+    duel.hidden["boss_x"] += 3.0
     assert duel.play(rest=3)[-1]["player_pose"][3] == settled["player_pose"][3]
 
 
@@ -199,8 +199,8 @@ def test_the_pressed_direction_is_the_cameras(duel, steps_of):
     straight = steps_of(duel.play(ROLL_FORWARD + 1, rest=4), duel.begin().now)
     start = duel.begin().now
     # Its error against the boss stays small for a step: the view closes only part of it before the press.
-    duel.hidden["cam"] = math.pi + math.pi / 4 - 2 * math.pi
-    duel.hidden["pivot_x"], duel.hidden["pivot_y"] = duel.hidden["bx"] - 10.0, duel.hidden["by"] - 10.0
+    duel.hidden["camera_heading"] = math.pi + math.pi / 4 - 2 * math.pi
+    duel.hidden["pivot_x"], duel.hidden["pivot_y"] = duel.hidden["boss_x"] - 10.0, duel.hidden["boss_y"] - 10.0
     turned = steps_of(duel.play(ROLL_FORWARD, rest=4), start)
     assert turned[1:].sum(axis=0) == pytest.approx(straight[1:].sum(axis=0), abs=0.15)
     assert turned[1:].sum(axis=0)[0] > 1.5
@@ -213,14 +213,14 @@ def test_a_roll_costs_sixteen_at_once_and_nothing_returns_until_it_is_over(duel)
     records = duel.play(ROLL_BACK, rest=13)
     at_s = records["player_animation_duration"][:, 0]
     assert set(records["player_sp"][at_s < 1.02, 0]) == {79.0}
-    after = duel.hidden["sp"]
+    after = duel.hidden["player_sp"]
     duel.step()
-    assert duel.hidden["sp"] - after == pytest.approx(min(4.5, 95.0 - after))
+    assert duel.hidden["player_sp"] - after == pytest.approx(min(4.5, 95.0 - after))
 
 
 def test_stamina_returns_at_4_5_a_step(duel):
     duel.begin(player_sp=-20.0)
-    gained = np.diff([-20.0, *(duel.step() is not None and float(duel.hidden["sp"]) for _ in range(30))])
+    gained = np.diff([-20.0, *(duel.step() is not None and float(duel.hidden["player_sp"]) for _ in range(30))])
     assert gained[:25] == pytest.approx(4.5)
     assert duel.now["player_sp"][0] == 95.0
 
@@ -263,7 +263,7 @@ def test_a_press_may_go_below_zero_but_not_below_the_floor(duel):
     # 1 - 16, and a tick or two of recovery before the press takes effect; measured: -13.
     assert -15.0 <= duel.begin(player_sp=1.0).step(ROLL_BACK)["player_sp"][0] <= -13.0
     duel.begin(player_sp=95.0).step(ROLL_BACK)
-    duel.hidden["sp"], duel.hidden["paid"] = -55.0, 0
+    duel.hidden["player_sp"], duel.hidden["payments"] = -55.0, 0
     assert duel.step()["player_sp"][0] == -60.0
 
 
@@ -325,10 +325,10 @@ def test_a_second_heavy_attack_hits_as_hard_as_the_first(duel):
     duel.begin(away_m=1.4).step(HEAVY)
     duel.until(lambda record: record["action_mask"][HEAVY])
     duel.place_player(1.4)
-    before = duel.hidden["sp"]
+    before = duel.hidden["player_sp"]
     records = duel.play(HEAVY, rest=7)
     assert records["damage_dealt"].sum() == 64.0
-    assert before - duel.hidden["sp"] == pytest.approx(35.0)
+    assert before - duel.hidden["player_sp"] == pytest.approx(35.0)
 
 
 def test_an_attack_out_of_a_roll_takes_33(duel):
@@ -341,10 +341,10 @@ def test_an_attack_out_of_a_roll_takes_33(duel):
 def test_every_light_attack_takes_52_for_20(duel, number, label):
     duel.begin(away_m=1.4)
     assert press_when_open(duel, LIGHT, number)[-1] == label
-    before_sp, before_hp = duel.hidden["sp"], duel.hidden["boss_hp"]
+    before_sp, before_hp = duel.hidden["player_sp"], duel.hidden["boss_hp"]
     duel.play(rest=5)
     assert before_hp - duel.hidden["boss_hp"] == 52.0
-    assert before_sp - duel.hidden["sp"] == pytest.approx(20.0)
+    assert before_sp - duel.hidden["player_sp"] == pytest.approx(20.0)
 
 
 def test_a_heavy_attack_is_followed_by_the_second_one(duel):
@@ -378,8 +378,8 @@ def test_a_light_attack_misses_behind_the_back(duel):
     duel.begin(away_m=1.5)
     duel.step(LIGHT)
     duel.step()
-    duel.hidden["lock"] = 0  # nobody turns him
-    duel.hidden["pa"], duel.hidden["psin"], duel.hidden["pcos"] = 0.0, 0.0, 1.0
+    duel.hidden["lock_on"] = 0  # nobody turns him
+    duel.hidden["player_heading"], duel.hidden["player_sin"], duel.hidden["player_cos"] = 0.0, 0.0, 1.0
     assert duel.play(rest=6)["damage_dealt"].sum() == 0.0
 
 

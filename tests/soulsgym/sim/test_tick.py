@@ -72,13 +72,13 @@ def assert_sound(engine, space, hp, boss_hp):
         assert space[key].contains(value if np.ndim(value) else np.int64(value)), (key, value)
     assert 0.0 <= fight["player_hp"][0] <= hp
     assert 0.0 <= fight["boss_hp"][0] <= boss_hp
-    assert -60.0 <= hidden["sp"] <= 95.0
+    assert -60.0 <= hidden["player_sp"] <= 95.0
     assert fight["action_mask"][NOTHING] == 1
     falling = fight["player_animation"] in (FALL_START, FALL_LOOP)
-    assert outside_m(hidden["px"], hidden["py"]) < (1.5 if falling else 1e-3)
-    assert outside_m(hidden["bx"], hidden["by"]) < 1e-3
-    assert hidden["psin"] ** 2 + hidden["pcos"] ** 2 == pytest.approx(1.0, abs=1e-6)
-    assert hidden["bsin"] ** 2 + hidden["bcos"] ** 2 == pytest.approx(1.0, abs=1e-6)
+    assert outside_m(hidden["player_x"], hidden["player_y"]) < (1.5 if falling else 1e-3)
+    assert outside_m(hidden["boss_x"], hidden["boss_y"]) < 1e-3
+    assert hidden["player_sin"] ** 2 + hidden["player_cos"] ** 2 == pytest.approx(1.0, abs=1e-6)
+    assert hidden["boss_sin"] ** 2 + hidden["boss_cos"] ** 2 == pytest.approx(1.0, abs=1e-6)
 
 
 @settings(max_examples=150)
@@ -138,9 +138,12 @@ def test_bodies_are_never_closer_than_measured(spec, phase):
         over = engine.fights["outcome"] != Outcome.RUNNING
         free = ~over & ~np.isin(engine.fights["player_animation"], (GRABBED, FALL_START, FALL_LOOP))
         hidden = engine.hidden[free]
-        apart = np.hypot(hidden["px"] - hidden["bx"], hidden["py"] - hidden["by"])
+        apart = np.hypot(hidden["player_x"] - hidden["boss_x"], hidden["player_y"] - hidden["boss_y"])
         # At the edge the ground holds one of them, and the other is let in a little.
-        held = [max(outside_m(one["bx"], one["by"]), outside_m(one["px"], one["py"])) > -0.9 for one in hidden]
+        held = [
+            max(outside_m(one["boss_x"], one["boss_y"]), outside_m(one["player_x"], one["player_y"])) > -0.9
+            for one in hidden
+        ]
         assert apart.min() > 1.05
         nearest.append(apart[~np.array(held)].min())
         if over.any():

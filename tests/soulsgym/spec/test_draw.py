@@ -11,7 +11,7 @@ import pytest
 import tomli_w
 
 from soulsgym.errors import DataError, MisuseError
-from soulsgym.sim.tables import pack
+from soulsgym.sim.pack import pack
 from soulsgym.spec import load_fight
 from soulsgym.spec.draw import KINDS, MAX_STRENGTH, draw_variant, drawn_spec, write_overlay
 from soulsgym.spec.fight import DATA

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from soulsgym.sim.tables import pack
+from soulsgym.sim.pack import pack
 from soulsgym.spec import load_fight
 from soulsgym.spec.damage import Power
 from soulsgym.spec.overlay import overlay
@@ -97,7 +97,7 @@ def test_variant_changes_how_hard_the_player_hits(data):
     data.write(HARD, "[defence.absorption]\nstandard = 0.425\n")
     plain, hard = pack(data.load())[0], pack(data.load("hard"))[0]
     light = next(i for i, move in enumerate(data.load().player.moves) if move.name == "light_1")
-    row = plain["player_moves"][light]["strike"]
+    row = plain["player_moves"][light]["first_strike"]
     assert hard["strikes"][row]["damage"] == pytest.approx(0.5 * plain["strikes"][row]["damage"])
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from soulsgym.errors import DataError
+from soulsgym.sim.pack import cumulative, pack
 from soulsgym.sim.tables import (
     MAX_HITS,
     MAX_INTERRUPTS,
@@ -14,8 +15,6 @@ from soulsgym.sim.tables import (
     TICKS_PER_S,
     TICKS_PER_STEP,
     TURN_ACT,
-    cumulative,
-    pack,
 )
 from soulsgym.spec.boss import MOVE_KINDS, Chain, Interrupt, Link, Motion, Run, Throw, Track
 from soulsgym.spec.damage import Defence, Power
@@ -42,7 +41,7 @@ def boss_curve(spec, name, **changes):
     """The curve of a boss move: a row per tick of forward, right, chase share and turn."""
     packed = pack(with_move(spec, name, **changes))[0]
     row = packed["boss_moves"][spec.boss.move_index(name)]
-    return packed["boss_curves"][row["curve"] : row["curve"] + row["rows"]]
+    return packed["boss_curves"][row["first_row"] : row["first_row"] + row["rows"]]
 
 
 def test_cumulative_is_straight_within_every_stretch():
@@ -69,7 +68,7 @@ def test_loop_is_unrolled_to_the_end_of_the_move(easy):
 
 def test_loop_of_the_shipped_walk_goes_on_for_the_whole_move(spec, tables):
     row = tables["boss_moves"][spec.boss.move_index("walk")]
-    metres = np.diff(tables["boss_curves"][row["curve"] : row["curve"] + row["rows"] - 3, 0])
+    metres = np.diff(tables["boss_curves"][row["first_row"] : row["first_row"] + row["rows"] - 3, 0])
     assert (metres > 0.0).all()
 
 
@@ -89,7 +88,7 @@ def test_turning_is_per_tick_and_the_fastest_track_counts(easy):
 
 def test_a_walking_boss_turns_all_the_time(spec, tables):
     row = tables["boss_moves"][spec.boss.move_index("strafe_left")]
-    turns = tables["boss_curves"][row["curve"] : row["curve"] + row["rows"], 3]
+    turns = tables["boss_curves"][row["first_row"] : row["first_row"] + row["rows"], 3]
     assert turns == pytest.approx(math.radians(spec.boss.turn_deg_per_s) / 60.0)
 
 
@@ -100,23 +99,23 @@ def test_player_motion_is_cumulative_and_holds_its_end(easy):
     )
     packed = pack(replace(easy, player=replace(easy.player, moves=moves)))[0]
     row = packed["player_moves"][[move.name for move in moves].index("light_1")]
-    assert packed["curves"][row["curve_f"] :][:8] == pytest.approx([0.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
-    assert (row["curve_r"], row["curve_b"]) == (-1, -1)
+    assert packed["curves"][row["forward_curve"] :][:8] == pytest.approx([0.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    assert (row["right_curve"], row["backward_curve"]) == (-1, -1)
 
 
 def test_first_metre_of_a_roll_stands_before_its_profile(spec, tables):
-    roll, const = spec.player.roll, tables["const"]
-    curve = tables["curves"][const["c_roll_bl"] :]
+    roll, const = spec.player.roll, tables["constants"]
+    curve = tables["curves"][const["roll_back_left_curve"] :]
     total = roll.first_backward_m + sum(roll.backward_left_m)
     assert curve[0] == 0.0
     assert curve[math.ceil(2.0 * roll.end_s / const["tick_s"])] == pytest.approx(total)
 
 
 def test_clock(tables):
-    const = tables["const"]
+    const = tables["constants"]
     assert const["tick_s"] == pytest.approx(0.097 / TICKS_PER_STEP)
     assert const["label_step_s"] == pytest.approx(0.097)
-    assert (const["hp"], const["boss_hp"]) == (454.0, 1037.0)
+    assert (const["player_max_hp"], const["boss_max_hp"]) == (454.0, 1037.0)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +131,7 @@ def test_clock(tables):
     ],
 )
 def test_boss_labels_are_ids(spec, tables, move, label):
-    assert tables["boss_moves"][spec.boss.move_index(move)]["label"] == label
+    assert tables["boss_moves"][spec.boss.move_index(move)]["animation"] == label
 
 
 def test_ids_of_known_labels(spec):
@@ -146,15 +145,23 @@ def test_ids_of_known_labels(spec):
 
 
 def test_labels_the_rules_show(tables):
-    const = tables["const"]
-    shown = ("id_idle", "id_move", "id_roll_a", "id_roll_b", "id_stop_front", "id_fall_start", "id_boss_idle")
+    const = tables["constants"]
+    shown = (
+        "idle_animation",
+        "walk_animation",
+        "roll_animation",
+        "roll_again_animation",
+        "stop_animation",
+        "fall_start_animation",
+        "boss_idle_animation",
+    )
     assert [int(const[name]) for name in shown] == [17, 18, 21, 22, 23, 43, 23]
-    assert list(const["flinch"]) == [3, 2, 4, 1]
+    assert list(const["flinch_animations"]) == [3, 2, 4, 1]
 
 
 def test_label_of_a_standing_boss_is_that_of_his_own_idle_move(spec):
     packed = pack(with_move(spec, "idle", animation="SABreak"))[0]
-    assert packed["const"]["id_boss_idle"] == spec.boss_animations.index("SABreak")
+    assert packed["constants"]["boss_idle_animation"] == spec.boss_animations.index("SABreak")
 
 
 def test_times_of_an_unknown_label_lock_nothing(spec, tables):
@@ -166,7 +173,7 @@ def test_times_of_an_unknown_label_lock_nothing(spec, tables):
 def test_blows_are_rows_in_the_order_of_the_file(spec, tables):
     index = spec.boss.move_index("ground_stab")
     row, hits = tables["boss_moves"][index], spec.boss.moves[index].hits
-    rows = tables["hits"][row["hit"] : row["hit"] + row["hits"]]
+    rows = tables["hits"][row["first_hit"] : row["first_hit"] + row["hits"]]
     assert len(rows) == len(hits) > 1
     assert list(rows["from_s"]) == [hit.from_s for hit in hits]
     assert (row["hits_from_s"], row["hits_to_s"]) == (hits[0].from_s, hits[-1].to_s)
@@ -192,11 +199,11 @@ def test_strikes_are_rows_in_the_order_of_the_file(spec):
     changed = with_player_move(spec, "light_1", strikes=strikes)
     packed = pack(changed)[0]
     row = player_row(spec, packed, "light_1")
-    rows = packed["strikes"][row["strike"] : row["strike"] + row["strikes"]]
+    rows = packed["strikes"][row["first_strike"] : row["first_strike"] + row["strikes"]]
     assert list(rows["from_s"]) == [0.1, 0.4]
     assert list(rows["to_s"]) == [0.2, 0.6]
     assert list(rows["reach_m"]) == [2.0, 3.0]
-    assert rows["arc"] == pytest.approx([math.pi / 2.0, math.pi / 4.0])
+    assert rows["arc_rad"] == pytest.approx([math.pi / 2.0, math.pi / 4.0])
     assert rows["damage"] == pytest.approx([50.0, 6.514], abs=1e-3)
     assert list(rows["poise"]) == [10.0, 0.0]
     assert (row["strikes_from_s"], row["strikes_to_s"]) == (0.1, 0.6)
@@ -210,10 +217,10 @@ def test_move_without_a_strike_never_lands(spec, tables):
 
 def test_stamina_is_split_into_equal_parts(spec, tables):
     row = player_row(spec, tables, "riposte")
-    assert (row["payments"], row["sp_part"]) == (2, 12.5)
-    assert list(row["sp_s"]) == [0.808, 2.651]
+    assert (row["payments"], row["sp_per_payment"]) == (2, 12.5)
+    assert list(row["payment_s"]) == [0.808, 2.651]
     row = player_row(spec, tables, "light_1")
-    assert (row["payments"], row["sp_part"], row["sp_s"][0]) == (1, 20.0, 0.453)
+    assert (row["payments"], row["sp_per_payment"], row["payment_s"][0]) == (1, 20.0, 0.453)
 
 
 def test_length_of_a_reaction_is_what_its_motion_adds_up_to(spec):
@@ -231,21 +238,21 @@ def test_damage_of_a_blow_is_that_against_the_players_defence(spec):
     changed = with_move(replace(spec, player=player), "punch", hits=(replace(hit, power=Power(100.0, "standard")),))
     packed = pack(changed)[0]
     row = packed["boss_moves"][spec.boss.move_index("punch")]
-    assert packed["hits"][row["hit"]]["damage"] == pytest.approx(20.0)
-    assert packed["hits"][row["hit"]]["push_m"] == 1.0
+    assert packed["hits"][row["first_hit"]]["damage"] == pytest.approx(20.0)
+    assert packed["hits"][row["first_hit"]]["push_m"] == 1.0
 
 
 def test_throws_are_rows_in_the_order_of_their_times(spec):
     throws = (Throw(2.0, Power(damage=30.0)), Throw(1.0, Power(damage=10.0)), Throw(1.5, Power(damage=20.0)))
     packed = pack(with_move(spec, "throw", throws=throws))[0]
     row = packed["boss_moves"][spec.boss.move_index("throw")]
-    rows = packed["throws"][row["throw"] : row["throw"] + row["throws"]]
+    rows = packed["throws"][row["first_throw"] : row["first_throw"] + row["throws"]]
     assert rows.tolist() == [(1.0, 10.0), (1.5, 20.0), (2.0, 30.0)]
 
 
 def test_stretches_are_rows(spec, tables):
     row = tables["boss_moves"][spec.boss.move_index("dash")]
-    rows = tables["stretches"][row["stretch"] : row["stretch"] + row["stretches"]]
+    rows = tables["stretches"][row["first_stretch"] : row["first_stretch"] + row["stretches"]]
     assert rows.tolist() == [(0.0, 0.902, 5.75, 5.0, 8.9, 8.9), (0.902, 1.613, 2.75, 3.0, 6.0, 6.0)]
     assert tables["boss_moves"][spec.boss.move_index("sweep")]["stretches"] == 0
 
@@ -253,16 +260,16 @@ def test_stretches_are_rows(spec, tables):
 def test_decisions(spec, tables):
     first = spec.boss.phases[0]
     phase, names = tables["phases"][0], [act.name for act in first.acts]
-    assert (phase["rules"], phase["rule"]) == (len(first.rules), 0)
-    assert tables["phases"][1]["rule"] == len(first.rules)
-    assert tables["phases"][1]["act"] == len(first.acts)
+    assert (phase["rules"], phase["first_rule"]) == (len(first.rules), 0)
+    assert tables["phases"][1]["first_rule"] == len(first.rules)
+    assert tables["phases"][1]["first_act"] == len(first.acts)
     assert tables["rules"][0]["weights"][TURN_ACT] == first.rules[0].weights["turn"]
     for name, weight in first.rules[-1].weights.items():
         assert tables["rules"][phase["rules"] - 1]["weights"][names.index(name)] == weight
     act = tables["acts"][names.index("punch")]
-    chains = tables["chains"][act["chain"] : act["chain"] + act["chains"]]
+    chains = tables["chains"][act["first_chain"] : act["first_chain"] + act["chains"]]
     followed = [
-        [spec.boss.moves[link].name for link in tables["links"]["move"][chain["link"] :][: chain["links"]]]
+        [spec.boss.moves[link].name for link in tables["links"]["move"][chain["first_link"] :][: chain["links"]]]
         for chain in chains
     ]
     assert followed == [[link.move for link in chain.links] for chain in first.acts[names.index("punch")].chains]
@@ -270,10 +277,10 @@ def test_decisions(spec, tables):
 
 def test_what_follows_an_attack(spec, tables):
     first, second = tables["phases"][0], tables["phases"][1]
-    assert (first["front"], first["within_gap_m"], first["back_off_s"], first["retreats"]) == (math.pi, 1e6, 0.0, 0)
-    assert (second["front"], second["within_gap_m"]) == (pytest.approx(math.pi / 2.0), 25.0)
+    assert (first["front_rad"], first["within_gap_m"], first["back_off_s"], first["retreats"]) == (math.pi, 1e6, 0.0, 0)
+    assert (second["front_rad"], second["within_gap_m"]) == (pytest.approx(math.pi / 2.0), 25.0)
     assert (second["back_off_m"], second["back_off_s"]) == (1.5, 2.0)
-    rows = tables["retreats"][second["retreat"] : second["retreat"] + second["retreats"]]
+    rows = tables["retreats"][second["first_retreat"] : second["first_retreat"] + second["retreats"]]
     assert rows.tolist() == [(0.0, 2.0, 0.5, 2.0, 3.0), (2.0, 5.0, 0.25, 2.0, 3.0)]
 
 
@@ -322,9 +329,11 @@ def test_room_of_a_hop_lies_where_it_leads(spec):
     packed = pack(with_phase(changed, acts=acts))[0]
     names = [act.name for act in acts]
     row = packed["acts"][names.index("leap")]
-    assert (row["has_room"], row["room_f"], row["room_r"]) == (1, pytest.approx(-6.0), pytest.approx(8.0))
-    assert (row["has_then"], row["then_within"]) == (1, pytest.approx(math.pi / 2.0))
-    assert row["then"].tolist() == [2.0 if name == "sweep" else 0.0 for name in names] + [0.0] * (16 - len(names))
+    assert (row["has_room"], row["room_forward_m"], row["room_right_m"]) == (1, pytest.approx(-6.0), pytest.approx(8.0))
+    assert (row["has_then"], row["then_within_rad"]) == (1, pytest.approx(math.pi / 2.0))
+    assert row["then_weights"].tolist() == [2.0 if name == "sweep" else 0.0 for name in names] + [0.0] * (
+        16 - len(names)
+    )
     assert not packed["acts"][names.index("sweep")]["has_room"]
 
 
@@ -334,7 +343,7 @@ def test_bearings_of_links_become_radians(spec, tables):
     *acts, last = spec.boss.phases[0].acts
     changed = replace(last, chains=(Chain(1.0, (Link("slam", 7.2, (-90.0, 45.0)),)),))
     packed = pack(with_phase(spec, acts=(*acts, changed)))[0]
-    link = packed["links"][packed["chains"][packed["acts"][len(acts)]["chain"]]["link"]]
+    link = packed["links"][packed["chains"][packed["acts"][len(acts)]["first_chain"]]["first_link"]]
     assert (link["bearing_lo"], link["bearing_hi"]) == (pytest.approx(-math.pi / 2), pytest.approx(math.pi / 4))
 
 
@@ -343,16 +352,16 @@ def test_moves_a_boss_may_lack(boss_with):
         content["move"]["run"] = content["move"]["walk"] | {"source": "guess"}
 
     changed = boss_with(change)
-    const = pack(changed)[0]["const"]
-    assert const["b_run"] == changed.boss.move_index("run")
-    assert const["b_back"] == changed.boss.move_index("walk_back")
+    const = pack(changed)[0]["constants"]
+    assert const["boss_run_move"] == changed.boss.move_index("run")
+    assert const["boss_back_move"] == changed.boss.move_index("walk_back")
 
 
 def test_edges_look_outwards(spec, tables):
-    edges = tables["edges"][: tables["const"]["edges"]]
+    edges = tables["edges"][: tables["constants"]["edge_count"]]
     x, y, _ = spec.arena.player_start
-    assert np.hypot(edges["nx"], edges["ny"]) == pytest.approx(1.0)
-    assert (edges["d"] - edges["nx"] * x - edges["ny"] * y > 0.0).all()
+    assert np.hypot(edges["normal_x"], edges["normal_y"]) == pytest.approx(1.0)
+    assert (edges["offset"] - edges["normal_x"] * x - edges["normal_y"] * y > 0.0).all()
     assert list(edges["cliff"]) == [corner.to_next == "cliff" for corner in spec.arena.corners]
 
 
