@@ -338,7 +338,7 @@ def test_decisions_are_skipped_steps():
 @pytest.mark.parametrize("name", [ANY_BOSS, IUDEX, "SoulsGymSimEncoded-v0"])
 def test_a_boss_may_be_a_file(tmp_path, name):
     file = tmp_path / "mine.toml"
-    shutil.copy(DATA / "bosses" / "iudex.toml", file)
+    shutil.copy(DATA / "darksouls3" / "bosses" / "iudex.toml", file)
     env = gymnasium.make(name, boss=str(file), disable_env_checker=True)
     env.reset(seed=1)
     env.step(0)
