@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from soulsgym.compiling import inner
-from soulsgym.sim.geometry import arctan2, cosine, nearest_edge, sine, turned
+from soulsgym.sim.geometry import arctan2, cosine, nearest_edge, sine, turn_towards
 from soulsgym.sim.hidden import Hidden
-from soulsgym.sim.player import knocked_down
-from soulsgym.sim.random import draw, draw_between, mixed, unit
+from soulsgym.sim.player import is_knocked_down
+from soulsgym.sim.random import draw, draw_between, mix, unit
 from soulsgym.sim.records import Floats
 from soulsgym.sim.tables import MAX_ACTS, MAX_TIMERS, TURN_ACT, BossMoveRow, Constants, PhaseRow, Tables
 from soulsgym.spec.boss import MOVE_KINDS
@@ -61,7 +61,7 @@ def start_boss_move(hidden: Hidden, tables: Tables, move: int) -> None:
     hidden.stretch_scale = 1.0
     hidden.hit_shift_s = 0.0
     if hidden.max_hit_shift_s > 0.0:
-        hidden.hit_shift_s = hidden.max_hit_shift_s * (2.0 * unit(mixed(hidden.key, (move + 1) << 40)) - 1.0)
+        hidden.hit_shift_s = hidden.max_hit_shift_s * (2.0 * unit(mix(hidden.key, (move + 1) << 40)) - 1.0)
     if row.animation != hidden.boss_animation or row.kind in (ATTACK, HOP):
         hidden.boss_animation = row.animation
         hidden.boss_animation_s = 0.0
@@ -81,7 +81,7 @@ def _decide(hidden: Hidden, tables: Tables, distance: float) -> None:
         return
     if hidden.is_first_approach == 1:
         hidden.is_first_approach = 0
-        _approach_nobody(hidden, phase)
+        _approach(hidden, phase)
         return
     bearing = bearing_of_player(hidden)
     gap = distance - constants.boss_radius_m
@@ -101,10 +101,10 @@ def _decide(hidden: Hidden, tables: Tables, distance: float) -> None:
     if chosen < 0:
         hidden.goal = TURNING
         return
-    down = phase.down_weight if knocked_down(hidden, tables) else 0.0
+    down = phase.down_weight if is_knocked_down(hidden, tables) else 0.0
     act = _draw_act(hidden, tables, tables.rules[chosen].weights, phase.first_act, down)
     if act == NO_ACT:
-        _approach_nobody(hidden, phase)
+        _approach(hidden, phase)
     elif act == TURN_ACT:
         hidden.goal = TURNING
     else:
@@ -112,7 +112,7 @@ def _decide(hidden: Hidden, tables: Tables, distance: float) -> None:
 
 
 @inner
-def _approach_nobody(hidden: Hidden, phase: PhaseRow) -> None:
+def _approach(hidden: Hidden, phase: PhaseRow) -> None:
     """Walk up to the player, to decide there."""
     hidden.goal, hidden.act, hidden.running = APPROACH, NO_ACT, 0
     hidden.goal_left_s = draw_between(hidden, phase.first_approach_lo_s, phase.first_approach_hi_s)
@@ -257,14 +257,14 @@ def _begin_goal(hidden: Hidden, tables: Tables, distance: float) -> None:
 
 
 @inner
-def _carry_on(hidden: Hidden, tables: Tables, distance: float) -> None:
+def _decide_and_begin(hidden: Hidden, tables: Tables, distance: float) -> None:
     """A free boss: decide and begin."""
     _decide(hidden, tables, distance)
     _begin_goal(hidden, tables, distance)
 
 
 @inner
-def _lead(hidden: Hidden, tables: Tables, distance: float) -> None:
+def _decide_early(hidden: Hidden, tables: Tables, distance: float) -> None:
     """Recovering from an attack: the next one is already chosen, and shown, before this one is over."""
     constants = tables.constants
     hidden.decided = 1
@@ -308,7 +308,7 @@ def _end_hop(hidden: Hidden, tables: Tables, distance: float) -> None:
     ):
         act = _draw_act(hidden, tables, tables.acts[hidden.act].then_weights, first_act, 0.0)
     if act in (NO_ACT, TURN_ACT):
-        _carry_on(hidden, tables, distance)
+        _decide_and_begin(hidden, tables, distance)
     else:
         _take_act(hidden, tables, first_act + act, act, distance)
         _begin_goal(hidden, tables, distance)
@@ -355,7 +355,7 @@ def mind_tick(hidden: Hidden, tables: Tables, distance: float) -> None:
             hidden.links_left = 0
         if kind == ATTACK and hidden.decided == 0 and hidden.boss_move_s >= row.label_end_s:
             hidden.links_left = 0
-            _lead(hidden, tables, distance)
+            _decide_early(hidden, tables, distance)
         if hidden.boss_move_s >= row.end_s:
             if kind == HOP:
                 _end_hop(hidden, tables, distance)
@@ -370,29 +370,29 @@ def mind_tick(hidden: Hidden, tables: Tables, distance: float) -> None:
         else:
             phase = tables.phases[hidden.phase - 1]
             if hidden.goal_left_s <= 0.0 or distance <= phase.first_approach_m:
-                _carry_on(hidden, tables, distance)
+                _decide_and_begin(hidden, tables, distance)
     elif kind == RETREAT:
         hidden.goal_left_s -= constants.tick_s
         phase = tables.phases[hidden.phase - 1]
         backed = hidden.strafe_move != NO_STRAFE and -hidden.boss_forward_m >= phase.back_off_m
         if hidden.goal_left_s <= 0.0 or backed:
             if hidden.strafe_move == NO_STRAFE or _change_is_due(hidden, constants, phase):
-                _carry_on(hidden, tables, distance)
+                _decide_and_begin(hidden, tables, distance)
             else:
                 _go_sideways(hidden, constants, phase, distance - constants.boss_radius_m)
                 _begin_goal(hidden, tables, distance)
     elif kind == STRAFE:
         hidden.goal_left_s -= constants.tick_s
         if hidden.goal_left_s <= 0.0:
-            _carry_on(hidden, tables, distance)
+            _decide_and_begin(hidden, tables, distance)
     elif kind == TURN:
         if hidden.boss_move_s >= row.end_s:
             if hidden.goal == TURNING:
-                _carry_on(hidden, tables, distance)
+                _decide_and_begin(hidden, tables, distance)
             else:
                 _begin_goal(hidden, tables, distance)
     elif kind == IDLE:
-        _carry_on(hidden, tables, distance)
+        _decide_and_begin(hidden, tables, distance)
     elif hidden.boss_move_s >= row.end_s:
         if kind == TRANSFORM:
             hidden.phase += 1
@@ -402,11 +402,11 @@ def mind_tick(hidden: Hidden, tables: Tables, distance: float) -> None:
             for k in range(MAX_TIMERS):
                 hidden.rule_ready_s[k] = 0.0
         hidden.act = NO_ACT
-        _carry_on(hidden, tables, distance)
+        _decide_and_begin(hidden, tables, distance)
 
 
 @inner
-def _stretched(hidden: Hidden, tables: Tables, row: BossMoveRow, forward: float, distance: float) -> float:
+def _scale_stretch(hidden: Hidden, tables: Tables, row: BossMoveRow, forward: float, distance: float) -> float:
     """The forward motion of a tick, scaled to the distance that the player had when the stretch began."""
     for i in range(row.stretches):
         part = tables.stretches[row.first_stretch + i]
@@ -437,11 +437,11 @@ def body_tick(hidden: Hidden, tables: Tables, distance: float, dx: float, dy: fl
     forward, right = forward_m - hidden.boss_forward_m, right_m - hidden.boss_right_m
     hidden.boss_forward_m, hidden.boss_right_m = forward_m, right_m
     if row.stretches > 0:
-        forward = _stretched(hidden, tables, row, forward, distance)
+        forward = _scale_stretch(hidden, tables, row, forward, distance)
     last = max(row.first_row, base - 1) if share < 0.5 else base
     chase, turn = curves[last, 2], curves[last, 3]
     if turn > 0.0:
-        hidden.boss_sin, hidden.boss_cos = turned(
+        hidden.boss_sin, hidden.boss_cos = turn_towards(
             hidden.boss_sin, hidden.boss_cos, dx, dy, distance, turn * hidden.boss_time_factor
         )
     if chase > 0.0:

@@ -17,7 +17,7 @@ from soulsgym.sim.boss import (
 )
 from soulsgym.sim.geometry import HALF_PI, PI, ground_z, heading_to, nearest_edge, wrap
 from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE, Hidden
-from soulsgym.sim.player import heading_to_boss, invulnerable, is_grabbed, show, start_flinch, start_reaction
+from soulsgym.sim.player import heading_to_boss, is_grabbed, is_invulnerable, show, start_flinch, start_reaction
 from soulsgym.sim.records import Fight
 from soulsgym.sim.tables import BossMoveRow, Constants, HitRow, StrikeRow, Tables
 from soulsgym.spec.boss import HIT_SHAPES
@@ -108,7 +108,7 @@ def _parries(hidden: Hidden, tables: Tables) -> bool:
 
 
 @inner
-def _struck(hidden: Hidden, fight: Fight, tables: Tables, hit: HitRow, row: BossMoveRow) -> None:
+def _take_blow(hidden: Hidden, fight: Fight, tables: Tables, hit: HitRow, row: BossMoveRow) -> None:
     """A blow reached the player, who is neither invulnerable nor parrying."""
     constants = tables.constants
     moves = tables.player_moves
@@ -153,7 +153,7 @@ def boss_blows(hidden: Hidden, fight: Fight, tables: Tables, distance: float, dx
             continue
         if not _in_hit(hidden, hit, distance, dx, dy, since / lasts):
             continue
-        if invulnerable(hidden, tables):
+        if is_invulnerable(hidden, tables):
             if not hidden.hits_dodged & bit:
                 hidden.hits_dodged |= bit
                 fight.dodged = hidden.boss_move
@@ -164,7 +164,7 @@ def boss_blows(hidden: Hidden, fight: Fight, tables: Tables, distance: float, dx
             hidden.links_left = 0
             start_boss_move(hidden, tables, tables.constants.boss_parried_move)
             return
-        _struck(hidden, fight, tables, hit, row)
+        _take_blow(hidden, fight, tables, hit, row)
         return
 
 

@@ -75,7 +75,9 @@ def heading_to(dx: float, dy: float) -> float:
 
 
 @njit
-def turned(sin_a: float, cos_a: float, dx: float, dy: float, distance: float, limit: float) -> tuple[float, float]:
+def turn_towards(
+    sin_a: float, cos_a: float, dx: float, dy: float, distance: float, limit: float
+) -> tuple[float, float]:
     """Sine and cosine of a heading turned towards (dx, dy), of length distance, by at most a small `limit`.
 
     Works on the unit vector alone; a heading is only made an angle where somebody asks for it.

@@ -220,7 +220,7 @@ def _boss_curve(boss: Boss, move: BossMove, tick_s: float) -> Array:
     times_s = np.arange(count) * tick_s
     curve = np.zeros((count, 4))
     if move.motion is not None:
-        motion = _unrolled(move.motion, move.end_s)
+        motion = _unroll(move.motion, move.end_s)
         for column, metres in enumerate((motion.forward_m, motion.right_m)):
             if metres:
                 curve[:, column] = cumulative(motion.first_s, motion.step_s, metres, times_s)
@@ -236,7 +236,7 @@ def _boss_curve(boss: Boss, move: BossMove, tick_s: float) -> Array:
     return curve
 
 
-def _unrolled(motion: Motion, end_s: float) -> Motion:
+def _unroll(motion: Motion, end_s: float) -> Motion:
     if motion.loop_from_s is None:
         return motion
     skipped = round((motion.loop_from_s - motion.first_s) / motion.step_s) + 1

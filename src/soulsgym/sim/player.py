@@ -6,7 +6,7 @@ import math
 
 from soulsgym.actions import Button
 from soulsgym.compiling import inner
-from soulsgym.sim.geometry import PI, arctan2, blend_direction, cosine, heading_to, sine, turned, wrap
+from soulsgym.sim.geometry import PI, arctan2, blend_direction, cosine, heading_to, sine, turn_towards, wrap
 from soulsgym.sim.hidden import FALL_MOVE, NO_MOVE, ROLL_MOVE, Hidden
 from soulsgym.sim.records import Floats
 from soulsgym.sim.tables import TICKS_PER_STEP, Constants, Tables
@@ -62,7 +62,7 @@ def heading_to_boss(hidden: Hidden) -> float:
 def turn_to_boss(hidden: Hidden, limit: float) -> None:
     """Turn the player towards the boss by at most `limit`."""
     dx, dy = hidden.boss_x - hidden.player_x, hidden.boss_y - hidden.player_y
-    hidden.player_sin, hidden.player_cos = turned(
+    hidden.player_sin, hidden.player_cos = turn_towards(
         hidden.player_sin, hidden.player_cos, dx, dy, math.sqrt(dx * dx + dy * dy), limit
     )
     hidden.player_heading = arctan2(hidden.player_sin, hidden.player_cos)
@@ -464,7 +464,7 @@ def clock_tick(hidden: Hidden, tables: Tables, direction: int) -> None:
 
 
 @inner
-def invulnerable(hidden: Hidden, tables: Tables) -> bool:
+def is_invulnerable(hidden: Hidden, tables: Tables) -> bool:
     """Do blows pass through the player now?"""
     if hidden.player_move == ROLL_MOVE:
         constants = tables.constants
@@ -476,7 +476,7 @@ def invulnerable(hidden: Hidden, tables: Tables) -> bool:
 
 
 @inner
-def knocked_down(hidden: Hidden, tables: Tables) -> bool:
+def is_knocked_down(hidden: Hidden, tables: Tables) -> bool:
     """Is the player on the ground?"""
     return hidden.player_move >= 0 and tables.player_moves[hidden.player_move].knocked_down == 1
 

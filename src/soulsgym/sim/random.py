@@ -19,7 +19,7 @@ _TO_UNIT = 1.0 / (1 << 53)
 
 
 @njit
-def mixed(key: np.uint64, counter: int | np.uint64) -> np.uint64:
+def mix(key: np.uint64, counter: int | np.uint64) -> np.uint64:
     """64 well-mixed bits of a key and a counter (the finaliser of SplitMix64)."""
     z = np.uint64(key) + _STEP * (np.uint64(counter) + np.uint64(1))
     z = (z ^ (z >> _S30)) * _MIX_A
@@ -36,7 +36,7 @@ def unit(bits: np.uint64) -> float:
 @njit
 def draw(hidden: Hidden) -> float:
     """The fight's next number in [0, 1)."""
-    bits = mixed(hidden.key, hidden.draws)
+    bits = mix(hidden.key, hidden.draws)
     hidden.draws += np.uint64(1)
     return unit(bits)
 

@@ -37,7 +37,7 @@ from soulsgym.sim.player import (
 )
 from soulsgym.sim.records import Array, Control, Fight, Ints, dtype_of
 from soulsgym.sim.tables import TICKS_PER_STEP, Constants, Tables
-from soulsgym.sim.tick import accepted, fill_mask, player_tick
+from soulsgym.sim.tick import accept, fill_mask, player_tick
 from soulsgym.state import MAX_DURATION_S, NUM_ACTIONS
 
 FLINCH_ROLE = -4
@@ -139,7 +139,7 @@ def _player_step(
     hidden: Hidden, fight: Fight, tables: Tables, before: Fight, after: Fight, control: Control, blow: Blow
 ) -> None:
     constants = tables.constants
-    direction, button = accepted(hidden, tables, control)
+    direction, button = accept(hidden, tables, control)
     view = _view(before)
     camera_heading = wrap(view + constants.camera_press_share * wrap(_view(after) - view))
     _boss_between(hidden, before, after, 0.0)

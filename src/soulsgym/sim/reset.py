@@ -13,7 +13,7 @@ from soulsgym.sim.boss import NEW, NO_ACT, set_boss_heading, start_boss_move
 from soulsgym.sim.geometry import ground_z, wrap
 from soulsgym.sim.hidden import Hidden
 from soulsgym.sim.player import heading_to_boss, set_heading, start_idle
-from soulsgym.sim.random import draw, mixed
+from soulsgym.sim.random import draw, mix
 from soulsgym.sim.records import Fight, Start
 from soulsgym.sim.tables import Constants, Tables
 from soulsgym.sim.tick import RUNNING, show_record
@@ -22,7 +22,7 @@ EPISODE_SALT = np.uint64(0xA0761D6478BD642F)
 
 
 @inner
-def _centred(hidden: Hidden, bound: float) -> float:
+def _draw_within(hidden: Hidden, bound: float) -> float:
     return bound * (2.0 * draw(hidden) - 1.0)
 
 
@@ -37,10 +37,10 @@ def _randomize(hidden: Hidden, constants: Constants, strength: float) -> None:
     hidden.extra_delay_ticks = 0
     if strength <= 0.0:
         return
-    hidden.boss_time_factor += strength * _centred(hidden, constants.random_timing)
-    hidden.reach_factor += strength * _centred(hidden, constants.random_reach)
-    hidden.damage_factor += strength * _centred(hidden, constants.random_damage)
-    hidden.speed_factor += strength * _centred(hidden, constants.random_speed)
+    hidden.boss_time_factor += strength * _draw_within(hidden, constants.random_timing)
+    hidden.reach_factor += strength * _draw_within(hidden, constants.random_reach)
+    hidden.damage_factor += strength * _draw_within(hidden, constants.random_damage)
+    hidden.speed_factor += strength * _draw_within(hidden, constants.random_speed)
     hidden.max_hit_shift_s = strength * constants.random_hit_shift_s
     hidden.drop_chance = strength * constants.random_drop_chance * draw(hidden)
     hidden.extra_delay_ticks = int((int(strength * constants.random_delay_ticks + 0.5) + 1) * draw(hidden))
@@ -137,6 +137,6 @@ def reset_fights(
             hidden, fight = hidden_states[i], fights[i]
             hidden.table = hidden.next_table
             tables = tables_by_file[hidden.table]
-            hidden.key = mixed(seeds[i], EPISODE_SALT) if seeded else mixed(hidden.key, EPISODE_SALT)
+            hidden.key = mix(seeds[i], EPISODE_SALT) if seeded else mix(hidden.key, EPISODE_SALT)
             _reset(hidden, fight, tables, starts[i], phase, changes, strength)
             show_record(hidden, fight, tables)

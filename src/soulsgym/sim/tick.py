@@ -33,14 +33,14 @@ from soulsgym.sim.player import (
     ROLL,
     clock_tick,
     hold,
-    invulnerable,
     is_grabbed,
+    is_invulnerable,
     motion_tick,
     press,
     stamina_tick,
     start_move,
 )
-from soulsgym.sim.random import draw, mixed, unit
+from soulsgym.sim.random import draw, mix, unit
 from soulsgym.sim.records import Control, Fight, Ints
 from soulsgym.sim.tables import Constants, Tables
 from soulsgym.state import MAX_DURATION_S, Outcome
@@ -76,7 +76,7 @@ def _press_camera(hidden: Hidden, constants: Constants) -> float:
 
 
 @inner
-def allowed(hidden: Hidden, tables: Tables, what: int) -> bool:
+def may(hidden: Hidden, tables: Tables, what: int) -> bool:
     """May the player do it now (TO_ATTACK, TO_ROLL, TO_WALK), by the animation shown and his stamina?"""
     if hidden.player_move == FALL_MOVE or (what != TO_WALK and math.floor(hidden.player_sp) <= 0.0):
         return False
@@ -87,11 +87,11 @@ def allowed(hidden: Hidden, tables: Tables, what: int) -> bool:
 @inner
 def fill_mask(mask: Ints, hidden: Hidden, tables: Tables) -> None:
     """Set the mask of the twenty actions to what is open to the player."""
-    walk, roll = allowed(hidden, tables, TO_WALK), allowed(hidden, tables, TO_ROLL)
+    walk, roll = may(hidden, tables, TO_WALK), may(hidden, tables, TO_ROLL)
     for i in range(FIRST_ROLL):
         mask[i] = walk
         mask[FIRST_ROLL + i] = roll
-    attack = allowed(hidden, tables, TO_ATTACK)
+    attack = may(hidden, tables, TO_ATTACK)
     for i in range(FIRST_ATTACK, NOTHING):
         mask[i] = attack
     mask[NOTHING] = 1
@@ -115,7 +115,7 @@ def player_tick(
         return
     stamina_tick(hidden, tables)
     # Looked at again: a blow may have come in between.
-    if tick == press_tick and button != NONE and allowed(hidden, tables, TO_ROLL if button == ROLL else TO_ATTACK):
+    if tick == press_tick and button != NONE and may(hidden, tables, TO_ROLL if button == ROLL else TO_ATTACK):
         distance = math.sqrt((hidden.player_x - hidden.boss_x) ** 2 + (hidden.player_y - hidden.boss_y) ** 2)
         if button == LIGHT and may_riposte(hidden, tables, distance):
             start_move(hidden, tables, constants.riposte_move)
@@ -162,14 +162,14 @@ def _fight_tick(
 
 
 @inner
-def accepted(hidden: Hidden, tables: Tables, control: Control) -> tuple[int, int]:
+def accept(hidden: Hidden, tables: Tables, control: Control) -> tuple[int, int]:
     """The direction and button that get through: what is not open has no effect, and randomisation may lose some."""
     direction, button = control.direction, control.button
     if hidden.drop_chance > 0.0 and (direction >= 0 or button != NONE) and draw(hidden) < hidden.drop_chance:
         return -1, NONE
     if button == NONE:
-        return (direction if direction >= 0 and allowed(hidden, tables, TO_WALK) else -1), NONE
-    if not allowed(hidden, tables, TO_ROLL if button == ROLL else TO_ATTACK):
+        return (direction if direction >= 0 and may(hidden, tables, TO_WALK) else -1), NONE
+    if not may(hidden, tables, TO_ROLL if button == ROLL else TO_ATTACK):
         return -1, NONE
     return direction, button
 
@@ -201,7 +201,7 @@ def _step(hidden: Hidden, fight: Fight, tables: Tables, direction: int, button: 
 @inner
 def _noise(hidden: Hidden, fight: Fight, index: int) -> float:
     """A number in [-1, 1) that depends on fight, step and index, and disturbs no draw of the fight."""
-    return 2.0 * unit(mixed(hidden.key ^ NOISE_SALT, fight.step * 16 + index)) - 1.0
+    return 2.0 * unit(mix(hidden.key ^ NOISE_SALT, fight.step * 16 + index)) - 1.0
 
 
 @inner
@@ -240,7 +240,7 @@ def show_record(hidden: Hidden, fight: Fight, tables: Tables) -> None:
         fight.action_mask[NOTHING] = 1
     fight.boss_move, fight.boss_move_s = hidden.boss_move, hidden.boss_move_s
     fight.player_move, fight.player_move_s = hidden.player_move, hidden.player_move_s
-    fight.invulnerable = invulnerable(hidden, tables)
+    fight.invulnerable = is_invulnerable(hidden, tables)
     fight.time_s = fight.step * STEP_S
 
 
@@ -258,7 +258,7 @@ def _blur(hidden: Hidden, fight: Fight) -> None:
 @inner
 def _has_choice(hidden: Hidden, tables: Tables) -> bool:
     """Is anything open beside pressing nothing?"""
-    return allowed(hidden, tables, TO_ATTACK) or allowed(hidden, tables, TO_ROLL) or allowed(hidden, tables, TO_WALK)
+    return may(hidden, tables, TO_ATTACK) or may(hidden, tables, TO_ROLL) or may(hidden, tables, TO_WALK)
 
 
 @inner
@@ -283,7 +283,7 @@ def step_fights(
             continue
         hidden = hidden_states[i]
         tables = tables_by_file[hidden.table]
-        direction, button = accepted(hidden, tables, controls[i])
+        direction, button = accept(hidden, tables, controls[i])
         _step(hidden, fight, tables, direction, button)
         while skip and fight.outcome == RUNNING and not _has_choice(hidden, tables):
             _step(hidden, fight, tables, -1, NONE)

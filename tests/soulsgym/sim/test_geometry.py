@@ -13,7 +13,7 @@ from soulsgym.sim.geometry import (
     heading_to,
     nearest_edge,
     sine,
-    turned,
+    turn_towards,
     wrap,
 )
 from soulsgym.sim.pack import pack
@@ -72,7 +72,9 @@ def test_turned_is_a_turn_by_at_most_the_limit(limit, error):
     ):
         away = (target - angle + math.pi) % (2 * math.pi) - math.pi
         wanted = angle + max(-limit, min(limit, away))
-        sin_a, cos_a = turned(math.sin(angle), math.cos(angle), -r * math.sin(target), -r * math.cos(target), r, limit)
+        sin_a, cos_a = turn_towards(
+            math.sin(angle), math.cos(angle), -r * math.sin(target), -r * math.cos(target), r, limit
+        )
         assert sin_a == pytest.approx(math.sin(wanted), abs=error)
         assert cos_a == pytest.approx(math.cos(wanted), abs=error)
 
@@ -80,12 +82,12 @@ def test_turned_is_a_turn_by_at_most_the_limit(limit, error):
 def test_turned_keeps_the_length_over_a_whole_fight():
     sin_a, cos_a = 0.0, 1.0
     for _ in range(20000):
-        sin_a, cos_a = turned(sin_a, cos_a, sin_a, cos_a, 1.0, 0.07)
+        sin_a, cos_a = turn_towards(sin_a, cos_a, sin_a, cos_a, 1.0, 0.07)
     assert math.hypot(sin_a, cos_a) == pytest.approx(1.0, abs=1e-9)
 
 
 def test_turned_leaves_the_heading_when_both_stand_on_one_spot():
-    assert turned(0.6, 0.8, 0.0, 0.0, 0.0, 0.1) == (0.6, 0.8)
+    assert turn_towards(0.6, 0.8, 0.0, 0.0, 0.0, 0.1) == (0.6, 0.8)
 
 
 @pytest.mark.parametrize("key", range(8))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from soulsgym.sim.hidden import HIDDEN
-from soulsgym.sim.random import draw, draw_between, mixed, unit
+from soulsgym.sim.random import draw, draw_between, mix, unit
 
 # The published outputs of SplitMix64 for the seed 1234567.
 SPLITMIX64 = (
@@ -23,13 +23,13 @@ def fight(key=1234567):
 
 
 def test_the_sequence_of_a_key_is_splitmix64():
-    assert tuple(int(mixed(np.uint64(1234567), np.uint64(n))) for n in range(5)) == SPLITMIX64
+    assert tuple(int(mix(np.uint64(1234567), np.uint64(n))) for n in range(5)) == SPLITMIX64
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64, int])
 def test_signed_keys_and_counters_give_the_same_bits(kind):
-    assert tuple(int(mixed(kind(1234567), kind(n))) for n in range(5)) == SPLITMIX64
-    assert mixed(np.uint64(7), kind(-1)) == mixed(np.uint64(7), np.uint64(2**64 - 1))
+    assert tuple(int(mix(kind(1234567), kind(n))) for n in range(5)) == SPLITMIX64
+    assert mix(np.uint64(7), kind(-1)) == mix(np.uint64(7), np.uint64(2**64 - 1))
     assert unit(kind(-1)) == unit(np.uint64(2**64 - 1))
 
 
@@ -69,6 +69,6 @@ def test_draws_are_uniform_and_neighbours_independent():
 
 
 def test_keys_of_neighbouring_seeds_are_unrelated():
-    first = np.array([unit(np.uint64(mixed(np.uint64(seed), np.uint64(0)))) for seed in range(4000)])
+    first = np.array([unit(np.uint64(mix(np.uint64(seed), np.uint64(0)))) for seed in range(4000)])
     assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < 0.06
     assert abs(first.mean() - 0.5) < 0.025
