@@ -27,7 +27,7 @@ def with_hop():
 
 def with_run():
     first, *rest = IUDEX.boss.phases[0].acts
-    return changed(acts=(replace(first, run=Run(20.0, 0.5, 25.0, 24.0)), *rest))
+    return changed(acts=(replace(first, run=Run(from_m=20.0, chance=0.5, always_from_m=25.0, approach_m=24.0)), *rest))
 
 
 def with_timer():
@@ -37,7 +37,7 @@ def with_timer():
 
 def with_interrupt():
     act = IUDEX.boss.phases[0].acts[0].name
-    return changed(interrupts=(Interrupt(("swing",), 1.0, (-180.0, 180.0), (0.0, 999.0), act),))
+    return changed(interrupts=(Interrupt(moves=("swing",), at_s=1.0, act=act),))
 
 
 @pytest.mark.parametrize("boss", BOSSES)

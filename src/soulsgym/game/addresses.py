@@ -6,13 +6,16 @@ import functools
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
-from soulsgym.errors import DataError, MisuseError, suggestion
+from msgspec import Meta
+
+from soulsgym.errors import MisuseError, suggestion
 from soulsgym.game.patterns import Pattern
 from soulsgym.spec.fight import DATA, known_titles
-from soulsgym.spec.reader import Table, read_toml
+from soulsgym.spec.reader import Key, Mark, Number, Table, Words, read_toml
 from soulsgym.spec.title import Attribute, parse_title
 
 TITLES = known_titles()
@@ -20,7 +23,7 @@ WIDEST_RVA = 1 << 31
 """An executable is smaller than this: addresses in it are reached by signed 32-bit distances."""
 FARTHEST_OFFSET = 1 << 24
 LARGEST_FIELD = 4096
-LOWEST_ID, HIGHEST_ID = -(1 << 31), (1 << 31) - 1
+Id = Annotated[int, Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
 
 _NUMBERS = {"u8": "B", "i32": "i", "u32": "I", "f32": "f"}
 _TYPE = re.compile(r"(?P<kind>f32x|text|bytes)(?P<count>[1-9]\d{0,3})|(?P<number>u8|i32|u32|f32)")
@@ -130,6 +133,29 @@ class Field:
 
 
 @dataclass(frozen=True)
+class BaseRow:
+    """A base as the file has it."""
+
+    name: str
+    pattern: str = ""
+    rva: Annotated[int, Meta(ge=0, le=WIDEST_RVA)] | None = None
+    direct: bool = False
+
+
+@dataclass(frozen=True)
+class FieldRow:
+    """A field as the file has it."""
+
+    name: str
+    base: str
+    offsets: Annotated[tuple[Annotated[int, Meta(ge=0, le=FARTHEST_OFFSET)], ...], Meta(min_length=1)]
+    type: str
+    bits: Mapping[str, Annotated[int, Meta(ge=1, le=255)]] = field(default_factory=dict)
+    values: Mapping[str, Id] = field(default_factory=dict)
+    normal: Number | None = None
+
+
+@dataclass(frozen=True)
 class AnimationNames:
     """What the names of animations say about a fighter."""
 
@@ -137,7 +163,30 @@ class AnimationNames:
     rising: str
     boss_idle: str
     attack: str
-    unreliable: tuple[str, ...]
+    unreliable: Words
+
+
+@dataclass(frozen=True)
+class AddressFile:
+    """An address table as the file has it; its source stands for all numbers without their own."""
+
+    title: str
+    executable: str
+    window_title: str
+    time: str
+    bases: Annotated[tuple[BaseRow, ...], Key("base"), Mark.NAMED, Mark.COVERED]
+    fields: Annotated[tuple[FieldRow, ...], Key("field"), Mark.NAMED, Mark.COVERED]
+    file_version: str = ""
+    animations: AnimationNames | None = None
+
+
+@dataclass(frozen=True)
+class BonfireFile:
+    """Bonfires as the file has them."""
+
+    bonfires: Mapping[str, Id]
+    second: Mapping[str, Id] = field(default_factory=dict)
+    untended: Words = ()
 
 
 @dataclass(frozen=True)
@@ -188,94 +237,54 @@ def load_addresses(title: str) -> AddressTable:
 
 def read_addresses(file: Path, title: str) -> AddressTable:
     """An address table from a file."""
-    table = Table(file, "", content := read_toml(file))
-    default = _default_source(file, content)
-    bases = {name: _base(name, inner, default) for name, inner in table.tables("base")}
-    fields = {name: _field(name, inner, default, bases) for name, inner in table.tables("field")}
-    addresses = AddressTable(
+    table = Table(file, "", read_toml(file))
+    read = table.read(AddressFile)
+    rows = dict(table.tables("base"))
+    bases = {row.name: _base(row, rows[row.name], table) for row in read.bases}
+    rows = dict(table.tables("field"))
+    fields = {row.name: _field(row, rows[row.name], table, bases) for row in read.fields}
+    table.check_known("time", read.time, tuple(fields))
+    if fields[read.time].type.name != "u32":
+        raise table.error("time", read.time, "must be a field of type u32")
+    return AddressTable(
         id=title,
-        title=table.text("title"),
-        executable=table.text("executable"),
-        window_title=table.text("window_title"),
-        file_version=table.text("file_version", default="") or None,
-        time=table.text("time", among=tuple(fields)),
+        title=read.title,
+        executable=read.executable,
+        window_title=read.window_title,
+        file_version=read.file_version or None,
+        time=read.time,
         bases=bases,
         fields=fields,
-        animations=_animation_names(table.table("animations")) if table.has("animations") else None,
+        animations=read.animations,
     )
-    table.close()
-    if addresses.fields[addresses.time].type.name != "u32":
-        raise table.error("time", addresses.time, "must be a field of type u32")
-    return addresses
 
 
-def _default_source(file: Path, content: Mapping[str, object]) -> str:
-    source = content.get("source")
-    if not isinstance(source, str):
-        raise DataError(file, "source", source, "must be the source of all numbers without their own")
-    return source
-
-
-def _base(name: str, table: Table, default: str) -> Base:
-    pattern = rva = None
-    if table.has("rva"):
-        rva = table.whole("rva", low=0, high=WIDEST_RVA)
-    else:
-        text = table.text("pattern")
+def _base(row: BaseRow, table: Table, file: Table) -> Base:
+    pattern = None
+    if row.rva is None:
         try:
-            pattern = Pattern(text)
+            pattern = Pattern(table.text("pattern"))
         except ValueError as error:
-            raise table.error("pattern", text, str(error)) from error
-    direct = table.flag("direct")
-    return Base(name, _source(table, default), pattern, rva, direct)
+            raise table.error("pattern", row.pattern, str(error)) from error
+    return Base(row.name, _source(table, file), pattern, row.rva, row.direct)
 
 
-def _field(name: str, table: Table, default: str, bases: Mapping[str, Base]) -> Field:
-    base = table.text("base", among=tuple(bases))
-    offsets = wholes(table, "offsets", low=0, high=FARTHEST_OFFSET)
-    if bases[base].direct and len(offsets) != 1:
-        raise table.error("offsets", list(offsets), f"must be one offset: {base} is no pointer")
-    type_name = table.text("type")
+def _field(row: FieldRow, table: Table, file: Table, bases: Mapping[str, Base]) -> Field:
+    table.check_known("base", row.base, tuple(bases))
+    if bases[row.base].direct and len(row.offsets) != 1:
+        raise table.error("offsets", row.offsets, f"must be one offset: {row.base} is no pointer")
     try:
-        value_type = ValueType.parse(type_name)
+        value_type = ValueType.parse(row.type)
     except ValueError as error:
-        raise table.error("type", type_name, str(error)) from error
-    bits = _masks(table, value_type)
-    values = {key: int(value) for key, value in table.named("values", low=LOWEST_ID, high=HIGHEST_ID).items()}
-    normal = table.number("normal") if table.has("normal") else None
-    return Field(name, base, offsets, value_type, bits, values, _source(table, default), normal)
+        raise table.error("type", row.type, str(error)) from error
+    if row.bits and value_type.name != "u8":
+        raise table.error("bits", dict(row.bits), "are masks of one byte; give the field the type u8")
+    source = _source(table, file)
+    return Field(row.name, row.base, row.offsets, value_type, row.bits, row.values, source, row.normal)
 
 
-def _masks(table: Table, value_type: ValueType) -> dict[str, int]:
-    bits = {key: int(mask) for key, mask in table.named("bits", low=1, high=255).items()}
-    if bits and value_type.name != "u8":
-        raise table.error("bits", bits, "are masks of one byte; give the field the type u8")
-    return bits
-
-
-def _animation_names(table: Table) -> AnimationNames:
-    names = AnimationNames(
-        idle=table.text("idle"),
-        rising=table.text("rising"),
-        boss_idle=table.text("boss_idle"),
-        attack=table.text("attack"),
-        unreliable=table.texts("unreliable"),
-    )
-    table.close(inherited_source=True)
-    return names
-
-
-def _source(table: Table, default: str) -> str:
-    return next(iter(table.close(inherited_source=True).values()), default)
-
-
-def wholes(table: Table, key: str, *, low: int, high: int) -> tuple[int, ...]:
-    """A list of whole numbers of a table."""
-    numbers = table.numbers(key, low=low, high=high)
-    for number in numbers:
-        if not number.is_integer():
-            raise table.error(key, number, "must be a whole number")
-    return tuple(int(number) for number in numbers)
+def _source(table: Table, file: Table) -> str:
+    return str(table.content.get("source", file.content["source"]))
 
 
 @functools.cache
@@ -293,19 +302,17 @@ def load_bonfires(title: str) -> Bonfires:
 
 def read_bonfires(file: Path) -> Bonfires:
     """Bonfires from a file."""
-    table = Table(file, "", content := read_toml(file))
-    _default_source(file, content)
-    first = {name: int(number) for name, number in table.named("bonfires", low=LOWEST_ID, high=HIGHEST_ID).items()}
-    second = {name: int(number) for name, number in table.named("second", low=LOWEST_ID, high=HIGHEST_ID).items()}
-    untended = table.texts("untended", among=tuple(first)) if table.has("untended") else ()
-    table.close()
+    table = Table(file, "", read_toml(file))
+    read = table.read(BonfireFile)
+    for name in read.untended:
+        table.check_known("untended", name, tuple(read.bonfires))
     names: dict[int, str] = {}
-    for key, numbers in (("bonfires", first), ("second", second)):
+    for key, numbers in (("bonfires", read.bonfires), ("second", read.second)):
         for name, number in numbers.items():
             if number in names:
                 raise table.error(f"{key}.{name}", number, f"is the id of {names[number]!r} already")
             names[number] = name
-    return Bonfires(first, names, frozenset(untended))
+    return Bonfires(read.bonfires, names, frozenset(read.untended))
 
 
 def _data_file(title: str, file: str) -> Path:

@@ -13,7 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from typing import Annotated
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+
+from msgspec import Meta
 
 from soulsgym.errors import GameError, MisuseError, suggestion
 from soulsgym.spec.reader import Table, read_toml
@@ -35,7 +38,7 @@ class SaveLayout:
     title: str
     folder: str
     file: str
-    steam_app: int
+    steam_app: Annotated[int, Meta(ge=1, le=10_000_000)]
 
 
 def load_save_layout(title: str, data: Path = DATA) -> SaveLayout:
@@ -44,12 +47,7 @@ def load_save_layout(title: str, data: Path = DATA) -> SaveLayout:
     if not file.is_file():
         known = tuple(sorted(found.parent.name for found in data.glob("*/saves.toml")))
         raise MisuseError(f"nothing is known about saves of the title {title!r}{suggestion(title, known)}")
-    table = Table(file, "", read_toml(file))
-    layout = SaveLayout(
-        title, table.text("folder"), table.text("file"), int(table.number("steam_app", low=1, high=1e7))
-    )
-    table.close()
-    return layout
+    return Table(file, "", read_toml(file)).read(SaveLayout, title=title)
 
 
 def find_saves(

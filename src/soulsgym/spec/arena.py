@@ -7,12 +7,58 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from soulsgym.errors import DataError, suggestion
-from soulsgym.spec.reader import Table
+from soulsgym.spec.reader import LARGEST, Mark, Number, Table
 
 Pose = tuple[float, float, float]
-EDGES = ("wall", "cliff")
+Point = tuple[Number, Number, Number]
+Start = tuple[Number, Number, Number, Number]
+"""x, y, z and heading."""
+AboveZero = Annotated[float, Meta(ge=0.1, le=LARGEST)]
+Edging = Literal["wall", "cliff"]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The height of the ground, a polynomial of second order."""
+
+    origin_m: tuple[Number, Number]
+    coefficients: tuple[Number, Number, Number, Number, Number, Number]
+
+
+@dataclass(frozen=True)
+class CornerRow:
+    """A corner as the file has it."""
+
+    at_m: tuple[Number, Number]
+    to_next: Edging
+
+
+@dataclass(frozen=True)
+class Ring:
+    """The ring of corners, and what a fall does."""
+
+    corners: Annotated[tuple[CornerRow, ...], Mark.COVERED]
+    fall_m_per_s2: AboveZero
+    deadly_drop_m: AboveZero
+
+
+@dataclass(frozen=True)
+class ArenaTable:
+    """An arena as the file has it."""
+
+    low_m: Point
+    high_m: Point
+    centre_m: tuple[Number, Number]
+    player_start: Start
+    boss_start: Start
+    player_starts: Annotated[tuple[Start, ...], Meta(min_length=1)]
+    ground: Ground | None = None
+    edge: Ring | None = None
 
 
 @dataclass(frozen=True)
@@ -21,7 +67,7 @@ class Corner:
 
     x_m: float
     y_m: float
-    to_next: str
+    to_next: Edging
 
 
 @dataclass(frozen=True)
@@ -74,84 +120,69 @@ class Arena:
         return all(_side(a, b, x_m, y_m) > 0.0 for a, b in zip(self.corners, self._shifted(), strict=True))
 
     def _shifted(self) -> tuple[Corner, ...]:
-        return (*self.corners[1:], self.corners[0])
+        return self.corners[1:] + self.corners[:1]
 
 
 def _side(a: Corner, b: Corner, x_m: float, y_m: float) -> float:
     return (b.x_m - a.x_m) * (y_m - a.y_m) - (b.y_m - a.y_m) * (x_m - a.x_m)
 
 
-def parse_arena(file: Path, content: dict[str, object], name: str, *, simulated: bool = True) -> Arena:
+NO_GROUND, NO_RING = Ground((0.0, 0.0), (0.0,) * 6), Ring((), 0.0, 0.0)
+
+
+def parse_arena(file: Path, content: dict[str, Any], name: str, *, simulated: bool = True) -> Arena:
     """The arena called `name` out of the content of an arenas file; one to simulate needs its ground and its edge."""
     if name not in content:
-        raise DataError(file, name, None, f"is no arena{suggestion(name, tuple(content))}")
-    table = Table(file, name, content[name])
-    low, high = table.numbers("low_m", count=3), table.numbers("high_m", count=3)
-    centre = table.numbers("centre_m", count=2)
-    player_start, boss_start = table.numbers("player_start", count=4), table.numbers("boss_start", count=4)
-    player_starts = table.lists("player_starts")
-    for row in player_starts:
-        if len(row) != 4:
-            raise table.error("player_starts", list(row), "must be x, y, z and a heading")
+        raise DataError(file, name, None, f"is no arena{suggestion(name, content)}")
     sources: dict[str, str] = {}
-    origin: tuple[float, float] = (0.0, 0.0)
-    coefficients: tuple[float, ...] = (0.0,) * 6
-    corners: tuple[Corner, ...] = ()
-    fall, drop = 0.0, 0.0
-    if simulated or table.has("ground") or table.has("edge"):
-        ground, edge = table.table("ground"), table.table("edge")
-        x, y = ground.numbers("origin_m", count=2)
-        origin, coefficients = (x, y), ground.numbers("coefficients", count=6)
-        corners = _corners(edge)
-        fall, drop = edge.number("fall_m_per_s2", low=0.1), edge.number("deadly_drop_m", low=0.1)
-        for inner in (ground, edge):
-            sources |= {f"{inner.path}.{key}": source for key, source in inner.close().items()}
-    sources |= {f"{name}.{key}": source for key, source in table.close().items()}
+    table = Table(file, name, content[name])
+    read = table.read(ArenaTable, sources)
+    for key in ("ground", "edge"):
+        if key not in table.content and (simulated or read.ground or read.edge):
+            raise table.missing(key, "a table")
+    ground, edge = read.ground or NO_GROUND, read.edge or NO_RING
     arena = Arena(
-        name, (low[0], low[1], low[2]), (high[0], high[1], high[2]), (centre[0], centre[1]),
-        _flat(player_start), _flat(boss_start), tuple(_flat(row) for row in player_starts),
-        player_start[2], boss_start[2], tuple(row[2] for row in player_starts),
-        origin, coefficients, corners, fall, drop, sources,
+        name, read.low_m, read.high_m, read.centre_m,
+        _flat(read.player_start), _flat(read.boss_start), tuple(_flat(start) for start in read.player_starts),
+        read.player_start[2], read.boss_start[2], tuple(start[2] for start in read.player_starts),
+        ground.origin_m, ground.coefficients, tuple(Corner(*row.at_m, row.to_next) for row in edge.corners),
+        edge.fall_m_per_s2, edge.deadly_drop_m, sources,
     )  # fmt: skip
-    _check(table, arena, {"player_start": [player_start], "boss_start": [boss_start], "player_starts": player_starts})
+    if read.edge is not None:
+        _check_corners(table, arena)
+    _check_starts(table, read, arena)
     return arena
 
 
-def _flat(pose: tuple[float, ...]) -> Pose:
-    return pose[0], pose[1], pose[3]
+def _flat(start: Start) -> Pose:
+    return start[0], start[1], start[3]
 
 
-def _corners(edge: Table) -> tuple[Corner, ...]:
-    corners = []
-    for row in edge.rows("corners"):
-        x_m, y_m = row.numbers("at_m", count=2)
-        corners.append(Corner(x_m, y_m, row.text("to_next", among=EDGES)))
-        row.close(inherited_source=True)
-    edge.cover("corners")
+def _check_corners(table: Table, arena: Arena) -> None:
+    corners = arena.corners
     if len(corners) < 3:
-        raise edge.error("corners", len(corners), "must be at least three")
+        raise table.error("edge.corners", len(corners), "must be at least three")
     for (a, b), c in product(zip(corners, corners[1:] + corners[:1], strict=True), corners):
         if c is not a and c is not b and _side(a, b, c.x_m, c.y_m) <= 0.0:
-            raise edge.error(
-                "corners", [c.x_m, c.y_m],
+            raise table.error(
+                "edge.corners", [c.x_m, c.y_m],
                 f"must lie left of the edge from {[a.x_m, a.y_m]} to {[b.x_m, b.y_m]}: "
                 "the corners go round once, convex and anticlockwise",
             )  # fmt: skip
-    return tuple(corners)
-
-
-def _check(table: Table, arena: Arena, starts: Mapping[str, list[tuple[float, ...]]]) -> None:
-    low_m, high_m = arena.low_m, arena.high_m
-    if low_m[2] >= high_m[2]:
-        raise table.error("low_m", list(low_m), f"must lie below high_m = {list(high_m)}")
-    for corner in arena.corners:
-        if not (low_m[0] < corner.x_m < high_m[0] and low_m[1] < corner.y_m < high_m[1]):
+    for corner in corners:
+        if not (arena.low_m[0] < corner.x_m < arena.high_m[0] and arena.low_m[1] < corner.y_m < arena.high_m[1]):
             raise table.error("edge.corners", [corner.x_m, corner.y_m], "lies outside low_m and high_m")
-    for key, poses in starts.items():
-        for pose in poses:
-            if arena.corners and not arena.contains(pose[0], pose[1]):
-                raise table.error(key, list(pose), "lies outside the arena's corners")
-            if not all(low < at < high for low, at, high in zip(low_m, pose[:3], high_m, strict=True)):
-                raise table.error(key, list(pose), f"must lie between {list(low_m)} and {list(high_m)}")
-            if abs(pose[3]) > math.pi:
-                raise table.error(key, list(pose), "must have a heading from -pi to pi")
+
+
+def _check_starts(table: Table, read: ArenaTable, arena: Arena) -> None:
+    low_m, high_m = read.low_m, read.high_m
+    if low_m[2] >= high_m[2]:
+        raise table.error("low_m", low_m, f"must lie below high_m = {list(high_m)}")
+    starts = [("player_start", read.player_start), ("boss_start", read.boss_start)]
+    for key, start in starts + [("player_starts", start) for start in read.player_starts]:
+        if arena.corners and not arena.contains(start[0], start[1]):
+            raise table.error(key, start, "lies outside the arena's corners")
+        if not all(low < at < high for low, at, high in zip(low_m, start[:3], high_m, strict=True)):
+            raise table.error(key, start, f"must lie between {list(low_m)} and {list(high_m)}")
+        if abs(start[3]) > math.pi:
+            raise table.error(key, start, "must have a heading from -pi to pi")

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
+
+from msgspec import Meta
 
 from soulsgym.errors import suggestion
-from soulsgym.spec.damage import Defence, Power, parse_defence, parse_power
-from soulsgym.spec.game import GameTable, parse_game
-from soulsgym.spec.reader import Table
-
-MOVE_KINDS = (
-    "attack",
-    "hop",
-    "idle",
-    "walk",
-    "retreat",
-    "strafe",
-    "turn",
-    "transform",
-    "open",
-    "parried",
-    "executed",
+from soulsgym.spec.damage import Defence, Power, check_defence, check_power
+from soulsgym.spec.game import GameTable, check_game
+from soulsgym.spec.reader import (
+    LARGEST,
+    Key,
+    Mark,
+    NotNegative,
+    Number,
+    Numbers,
+    Share,
+    Span,
+    Table,
+    Without,
+    Words,
 )
+
+MoveKind = Literal[
+    "attack", "hop", "idle", "walk", "retreat", "strafe", "turn", "transform", "open", "parried", "executed"
+]
+MOVE_KINDS: tuple[str, ...] = get_args(MoveKind)
+HitShape = Literal["sector", "thrust", "disc"]
+HIT_SHAPES: tuple[str, ...] = get_args(HitShape)
 SIMULATED_TABLES = frozenset({"opened", "defence", "randomize", "draw", "move", "phase"})
 """Tables of a boss's file that only the simulator reads."""
-HIT_SHAPES = ("sector", "thrust", "disc")
 TURN = "turn"
 """The act that turns on the spot; every other act is the move it begins with."""
 HALF_TURN_DEG, FULL_CIRCLE_DEG = 180.0, 360.0
@@ -41,8 +47,20 @@ FASTEST_TURN_DEG_PER_S = 3600.0
 """One radian a tick, about as far as the simulator's turning is exact."""
 ANYWHERE_M = 1e6
 """A distance that sets no limit."""
-Span = tuple[float, float]
-ALL_ROUND_DEG: Span = (-HALF_TURN_DEG, HALF_TURN_DEG)
+ALL_ROUND_DEG = (-HALF_TURN_DEG, HALF_TURN_DEG)
+EVERY_GAP_M = (0.0, ANYWHERE_M)
+
+FromOne = Annotated[float, Meta(ge=1.0, le=LARGEST)]
+FromTenth = Annotated[float, Meta(ge=0.1, le=LARGEST)]
+MoveTime = Annotated[float, Meta(ge=0.0, le=LONGEST_S)]
+Body = Annotated[float, Meta(ge=0.0, le=LARGEST_BODY_M)]
+Angle = Annotated[float, Meta(ge=0.0, le=HALF_TURN_DEG)]
+TurnSpeed = Annotated[float, Meta(ge=0.0, le=FASTEST_TURN_DEG_PER_S)]
+Side = Annotated[float, Meta(ge=-HALF_TURN_DEG, le=HALF_TURN_DEG)]
+Bearing = Annotated[tuple[Side, Side], Mark.IN_ORDER]
+WideSide = Annotated[float, Meta(ge=-FULL_CIRCLE_DEG, le=FULL_CIRCLE_DEG)]
+DrawnShare = Annotated[float, Meta(ge=0.0, le=WIDEST_SHARE)]
+RandomShare = Annotated[float, Meta(ge=0.0, le=0.9)]
 
 
 @dataclass(frozen=True)
@@ -52,22 +70,22 @@ class Motion:
     `backward_m` takes the place of `forward_m` in a roll of the player that leads backwards.
     """
 
-    first_s: float
-    step_s: float
-    forward_m: tuple[float, ...]
-    right_m: tuple[float, ...]
-    chase_share: tuple[float, ...] = ()
-    backward_m: tuple[float, ...] = ()
-    loop_from_s: float | None = None
+    first_s: Annotated[float, Meta(ge=0.001, le=LONGEST_S)]
+    step_s: Annotated[float, Meta(ge=0.01, le=LONGEST_S)]
+    forward_m: Numbers = ()
+    right_m: Numbers = ()
+    chase_share: Annotated[tuple[Annotated[float, Meta(ge=0.0, lt=1.0)], ...], Meta(min_length=1)] = ()
+    backward_m: Numbers = ()
+    loop_from_s: Number | None = None
 
 
 @dataclass(frozen=True)
 class Track:
     """A stretch of a move in which the boss turns towards the player."""
 
-    from_s: float
-    to_s: float
-    deg_per_s: float
+    from_s: NotNegative
+    to_s: Number
+    deg_per_s: TurnSpeed
 
 
 @dataclass(frozen=True)
@@ -78,60 +96,60 @@ class Stretch:
     and divided by `reference_m`.
     """
 
-    from_s: float
-    to_s: float
-    arrive_m: float
+    from_s: NotNegative
+    to_s: Number
+    arrive_m: NotNegative
     range_m: Span
-    reference_m: float
+    reference_m: FromTenth
 
 
 @dataclass(frozen=True)
 class Throw:
     """Damage to a player who is held."""
 
-    at_s: float
-    power: Power
+    at_s: NotNegative
+    power: Annotated[Power, Mark.SAME_TABLE]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Hit:
     """One blow: when it is dangerous, where, and what it does."""
 
     name: str
-    from_s: float
-    to_s: float
-    shape: str
-    reach_m: float
-    inner_m: float
-    half_width_m: float
-    arc_deg: tuple[float, float]
-    sweep: bool
-    blade_deg: float
-    offset_m: float
-    power: Power
-    guard_stamina: float
+    from_s: NotNegative
+    to_s: Number
+    shape: HitShape
+    reach_m: NotNegative
+    inner_m: NotNegative = 0.0
+    half_width_m: NotNegative = 0.0
+    arc_deg: tuple[WideSide, WideSide] = (0.0, 0.0)
+    sweep: bool = False
+    blade_deg: Angle = 0.0
+    offset_m: Number = 0.0
+    power: Annotated[Power, Mark.SAME_TABLE]
+    guard_stamina: NotNegative
     reaction: str
-    push_m: float
-    parriable: bool
+    push_m: NotNegative = 0.0
+    parriable: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BossMove:
     """One animation of the boss."""
 
     name: str
     animation: str
-    kind: str
-    link_s: float
-    label_end_s: float
-    end_s: float
-    blend_s: float
-    motion: Motion | None
-    tracks: tuple[Track, ...]
-    stretches: tuple[Stretch, ...]
-    hits: tuple[Hit, ...]
-    grab_move: str
-    throws: tuple[Throw, ...]
+    kind: MoveKind = "attack"
+    link_s: NotNegative = -1.0
+    label_end_s: NotNegative
+    end_s: MoveTime
+    blend_s: NotNegative = 0.0
+    motion: Annotated[Motion | None, Without("backward_m")] = None
+    tracks: Annotated[tuple[Track, ...], Key("track"), Mark.NAMED] = ()
+    stretches: Annotated[tuple[Stretch, ...], Key("stretch"), Mark.NAMED] = ()
+    hits: Annotated[tuple[Hit, ...], Key("hit"), Mark.NAMED] = ()
+    grab_move: str = ""
+    throws: Annotated[tuple[Throw, ...], Key("throw"), Mark.NAMED] = ()
 
 
 @dataclass(frozen=True)
@@ -139,29 +157,29 @@ class Link:
     """The next move of a chain, and where the player must be for it."""
 
     move: str
-    within_m: float
-    bearing_deg: Span
+    within_m: NotNegative
+    bearing_deg: Bearing = ALL_ROUND_DEG
 
 
 @dataclass(frozen=True)
 class Chain:
     """What may follow the first move of an act."""
 
-    weight: float
-    links: tuple[Link, ...]
+    weight: NotNegative
+    links: tuple[Link, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """When an approach is run: from `from_m` on with a chance, from `always_from_m` on always, up to `approach_m`."""
 
-    from_m: float
-    chance: float
-    always_from_m: float
-    approach_m: float
+    from_m: NotNegative
+    chance: Share
+    always_from_m: NotNegative = ANYWHERE_M
+    approach_m: NotNegative
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Act:
     """A choice of the decision table: walk or run up, then a chain of moves.
 
@@ -169,26 +187,26 @@ class Act:
     """
 
     name: str
-    approach_m: float
-    approach_s: float
-    run: Run | None
-    cooldown_s: float
-    after_odds: float
-    room_m: float
-    chains: tuple[Chain, ...]
-    then: Mapping[str, float]
-    then_within_deg: float
+    approach_m: NotNegative = ANYWHERE_M
+    approach_s: NotNegative = 0.0
+    run: Annotated[Run | None, Mark.COVERED] = None
+    cooldown_s: NotNegative
+    after_odds: Share
+    room_m: NotNegative = 0.0
+    chains: Annotated[tuple[Chain, ...], Mark.COVERED] = (Chain(1.0),)
+    then: Mapping[str, NotNegative] = field(default_factory=dict)
+    then_within_deg: Angle = HALF_TURN_DEG
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rule:
     """Weights of the acts for a region around the boss; with `every_s` it fits again only after that time."""
 
-    bearing_deg: Span
-    beyond_deg: float
-    gap_m: Span
-    every_s: float
-    weights: Mapping[str, float]
+    bearing_deg: Bearing = ALL_ROUND_DEG
+    beyond_deg: Angle = 0.0
+    gap_m: Span = EVERY_GAP_M
+    every_s: FromTenth = 0.0
+    weights: Mapping[str, NotNegative]
 
 
 @dataclass(frozen=True)
@@ -196,107 +214,155 @@ class Retreat:
     """The chance, at a gap, that the boss only backs off after an attack, and for how long."""
 
     gap_m: Span
-    chance: float
+    chance: Share
     lasts_s: Span
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class After:
     """What the boss does after an attack: back off a little, then go sideways, or only retreat."""
 
-    front_deg: float
-    within_gap_m: float
-    back_off_m: float
-    back_off_s: float
-    near_gap_m: float
+    front_deg: Angle = HALF_TURN_DEG
+    within_gap_m: NotNegative = ANYWHERE_M
+    back_off_m: NotNegative = 0.0
+    back_off_s: NotNegative = 0.0
+    near_gap_m: NotNegative
     near_s: Span
     far_s: Span
-    retreats: tuple[Retreat, ...]
+    retreats: Annotated[tuple[Retreat, ...], Mark.COVERED] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Interrupt:
     """A moment of some moves in which the boss may drop what he does for an act, if the player is in the region."""
 
-    moves: tuple[str, ...]
-    at_s: float
-    bearing_deg: Span
-    gap_m: Span
+    moves: Words
+    at_s: NotNegative
+    bearing_deg: Bearing = ALL_ROUND_DEG
+    gap_m: Span = EVERY_GAP_M
     act: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Phase:
     """One phase's decisions."""
 
-    changes_at_hp_share: float
-    change_move: str
-    first_approach_m: float
+    changes_at_hp_share: Share = 0.0
+    change_move: str = ""
+    first_approach_m: NotNegative
     first_approach_s: Span
-    down_approach_weight: float
+    down_approach_weight: NotNegative
     after: After
-    rules: tuple[Rule, ...]
-    acts: tuple[Act, ...]
-    interrupts: tuple[Interrupt, ...]
+    rules: Annotated[tuple[Rule, ...], Key("rule")] = ()
+    acts: Annotated[tuple[Act, ...], Key("act"), Mark.NAMED] = ()
+    interrupts: Annotated[tuple[Interrupt, ...], Key("interrupt")] = ()
 
 
 @dataclass(frozen=True)
 class Randomize:
     """Bounds of the domain randomisation at strength 1."""
 
-    timing: float
-    hit_shift_s: float
-    reach: float
-    damage: float
-    speed: float
-    input_delay_ticks: float
-    dropped_inputs: float
-    position_noise_m: float
-    heading_noise_rad: float
-    duration_noise_s: float
+    timing: RandomShare
+    hit_shift_s: Share
+    reach: RandomShare
+    damage: RandomShare
+    speed: RandomShare
+    input_delay_ticks: Annotated[float, Meta(ge=0.0, le=30.0)]
+    dropped_inputs: Share
+    position_noise_m: Share
+    heading_noise_rad: Share
+    duration_noise_s: Share
 
 
 @dataclass(frozen=True)
 class DrawBounds:
     """How far a drawn variant may be from the boss's guesses at strength 1: shares, but for what says otherwise."""
 
-    hit_shift_s: float
-    reach: float
-    arc: float
-    damage: float
-    motion: float
-    tracking: float
-    weight: float  # a factor, up or down
-    approach: float
-    after: float
-    recovery: float
+    hit_shift_s: Share
+    reach: DrawnShare
+    arc: DrawnShare
+    damage: DrawnShare
+    motion: DrawnShare
+    tracking: DrawnShare
+    weight: Annotated[float, Meta(ge=1.0, le=10.0)]  # a factor, up or down
+    approach: DrawnShare
+    after: DrawnShare
+    recovery: DrawnShare
 
 
 @dataclass(frozen=True, kw_only=True)
-class Boss:
-    """Everything a boss file says; one whose moves nobody has described has only a name and health."""
+class Health:
+    """What of a boss's body the running game needs, too."""
+
+    hp: FromOne
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame(Health):
+    """A boss's body."""
+
+    poise: FromOne
+    poise_recovery_s: FromTenth
+    radius_m: Body
+    least_distance_m: Body
+    turn_deg_per_s: TurnSpeed
+    turn_animation_beyond_deg: Angle
+    turn_around_beyond_deg: Angle
+    contact_drag: Share
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """A boss whose poise is broken, or who was parried."""
+
+    damage_taken_factor: FromOne
+    riposte_within_m: NotNegative
+    riposte_facing_deg: Angle
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """What a boss's file begins with."""
 
     name: str
+    title: str
+    character: str
     animations: str
     arena: str
-    hp: float
-    poise: float = 0.0
-    poise_recovery_s: float = 0.0
-    radius_m: float = 0.0
-    least_distance_m: float = 0.0
-    turn_deg_per_s: float = 0.0
-    turn_animation_beyond_deg: float = 0.0
-    turn_around_beyond_deg: float = 0.0
-    contact_drag: float = 0.0
-    damage_taken_factor: float = 1.0
-    riposte_within_m: float = 0.0
-    riposte_facing_deg: float = 0.0
-    defence: Defence = field(default_factory=lambda: Defence(1.0, {}))
-    randomize: Randomize = field(default_factory=lambda: Randomize(*[0.0] * 10))
-    moves: tuple[BossMove, ...] = ()
-    phases: tuple[Phase, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BossFile(Head):
+    """A boss's file but for his moves and phases, which are read one by one."""
+
+    body: Frame
+    opened: Opened
+    defence: Defence
+    randomize: Randomize
     draw: DrawBounds | None = None
     game: GameTable | None = None
+    move: Any = None
+    phase: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameBossFile(Head):
+    """The file of a boss whose moves nobody has described."""
+
+    body: Health
+    game: GameTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Boss(Head, Frame, Opened):
+    """Everything a boss file says; of one whose moves nobody has described only the head, health and `game` count."""
+
+    defence: Defence
+    randomize: Randomize
+    draw: DrawBounds | None = None
+    game: GameTable | None = None
+    moves: tuple[BossMove, ...] = ()
+    phases: tuple[Phase, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def move_index(self, name: str) -> int:
@@ -309,215 +375,121 @@ def has_moves(content: Mapping[str, object]) -> bool:
     return "game" not in content or not SIMULATED_TABLES.isdisjoint(content)
 
 
-def parse_boss(file: Path, content: dict[str, object], animations: tuple[str, ...], reactions: tuple[str, ...]) -> Boss:
+def parse_boss(file: Path, content: dict[str, Any], animations: tuple[str, ...], reactions: tuple[str, ...]) -> Boss:
     """Check the content of a boss file; `animations` are the boss's known labels, `reactions` the player's."""
     sources: dict[str, str] = {}
     table = Table(file, "", content)
-    names: dict[str, Any] = {key: table.text(key) for key in ("name", "title", "character", "animations", "arena")}
-    body = table.table("body")
-    values: dict[str, Any] = {"hp": body.number("hp", low=1.0)}
-    if has_moves(content):
-        values |= _simulated(table, body, animations, reactions, sources)
-    _note(sources, body)
-    game = parse_game(table.table("game"), len(values.get("phases", ())), sources) if table.has("game") else None
-    table.close(inherited_source=True)
-    del names["title"], names["character"]
-    return Boss(**names, **values, game=game, sources=sources)
-
-
-def _simulated(
-    table: Table, body: Table, animations: tuple[str, ...], reactions: tuple[str, ...], sources: dict[str, str]
-) -> dict[str, Any]:
-    """What the simulator needs of a boss, beside his health."""
-    opened, defended = table.table("opened"), table.table("defence")
-    values: dict[str, Any] = {
-        "poise": body.number("poise", low=1.0),
-        "poise_recovery_s": body.number("poise_recovery_s", low=0.1),
-        "radius_m": body.number("radius_m", low=0.0, high=LARGEST_BODY_M),
-        "least_distance_m": body.number("least_distance_m", low=0.0, high=LARGEST_BODY_M),
-        "turn_deg_per_s": body.number("turn_deg_per_s", low=0.0, high=FASTEST_TURN_DEG_PER_S),
-        "turn_animation_beyond_deg": body.number("turn_animation_beyond_deg", low=0.0, high=180.0),
-        "turn_around_beyond_deg": body.number("turn_around_beyond_deg", low=0.0, high=180.0),
-        "contact_drag": body.number("contact_drag", low=0.0, high=1.0),
-        "damage_taken_factor": opened.number("damage_taken_factor", low=1.0),
-        "riposte_within_m": opened.number("riposte_within_m", low=0.0),
-        "riposte_facing_deg": opened.number("riposte_facing_deg", low=0.0, high=180.0),
-        "defence": parse_defence(defended),
-    }
-    _note(sources, opened, defended)
-    values["randomize"] = _randomize(table.table("randomize"), sources)
-    values["draw"] = _draw_bounds(table.table("draw"), sources) if table.has("draw") else None
-    moves = tuple(_move(key, inner, animations, reactions, sources) for key, inner in table.tables("move"))
+    if not has_moves(content):
+        return _game_boss(table, sources)
+    read = table.read(BossFile, sources)
+    check_defence(table.table("defence"), read.defence)
+    moves = tuple(inner.read(BossMove, sources, name=name) for name, inner in table.tables("move"))
+    for move, (_, inner) in zip(moves, table.tables("move"), strict=True):
+        _check_move(inner, move, animations, reactions)
     _check_moves(table, moves)
-    return values | {"moves": moves, "phases": _phases(table, moves, sources)}
+    phases = _phases(table, moves, sources)
+    if read.game is not None:
+        check_game(table.table("game"), read.game, len(phases))
+    values = {key: value for key, value in vars(read).items() if key not in ("body", "opened", "move", "phase")}
+    return Boss(**values, **vars(read.body), **vars(read.opened), moves=moves, phases=phases, sources=sources)
 
 
-def _note(sources: dict[str, str], *tables: Table) -> None:
-    for table in tables:
-        sources |= {f"{table.path}.{key}": source for key, source in table.close().items()}
+def _game_boss(table: Table, sources: dict[str, str]) -> Boss:
+    read = table.read(GameBossFile, sources)
+    check_game(table.table("game"), read.game, 0)
+    values = {key: value for key, value in vars(read).items() if key != "body"}
+    unknown = dict.fromkeys((one.name for one in (*fields(Frame), *fields(Opened))), 0.0)
+    nothing = Randomize(**dict.fromkeys((one.name for one in fields(Randomize)), 0.0))
+    return Boss(**values, **unknown | vars(read.body), defence=Defence(1.0, {}), randomize=nothing, sources=sources)
 
 
-def _randomize(table: Table, sources: dict[str, str]) -> Randomize:
-    shares: dict[str, Any] = {
-        key: table.number(key, low=0.0, high=0.9) for key in ("timing", "reach", "damage", "speed")
-    }
-    chance = table.number("dropped_inputs", low=0.0, high=1.0)
-    delay = table.number("input_delay_ticks", low=0.0, high=30.0)
-    noised = ("hit_shift_s", "position_noise_m", "heading_noise_rad", "duration_noise_s")
-    noises = {key: table.number(key, low=0.0, high=1.0) for key in noised}
-    _note(sources, table)
-    return Randomize(**shares, dropped_inputs=chance, input_delay_ticks=delay, **noises)
-
-
-def _draw_bounds(table: Table, sources: dict[str, str]) -> DrawBounds:
-    shares = {
-        key: table.number(key, low=0.0, high=WIDEST_SHARE)
-        for key in ("reach", "arc", "damage", "motion", "tracking", "approach", "after", "recovery")
-    }
-    shift_s = table.number("hit_shift_s", low=0.0, high=1.0)
-    weight = table.number("weight", low=1.0, high=10.0)
-    _note(sources, table)
-    return DrawBounds(hit_shift_s=shift_s, weight=weight, **shares)
-
-
-def parse_motion(table: Table, sources: dict[str, str], keys: tuple[str, ...]) -> Motion:
-    """A motion table of a boss or a player move; `keys` are the lists it may hold."""
-    first_s = table.number("first_s", low=0.001, high=LONGEST_S)
-    step_s = table.number("step_s", low=0.01, high=LONGEST_S)
-    lists: dict[str, Any] = {"forward_m": (), "right_m": ()}
-    lists |= {key: table.numbers(key) for key in keys if table.has(key)}
+def check_motion(table: Table, motion: Motion, keys: tuple[str, ...]) -> None:
+    """Refuse a motion of a boss's or a player's move that cannot be; `keys` are the lists it may hold."""
+    lists = {key: getattr(motion, key) for key in keys}
     if not any(lists.values()):
-        raise table.error("forward_m", None, f"is missing; give one or more of {', '.join(keys)}")
-    for share in lists.get("chase_share", ()):
-        if not 0.0 <= share < 1.0:
-            raise table.error("chase_share", share, "must be at least 0 and below 1")
-    loop_from_s = _loop(table, first_s, step_s, lists) if "chase_share" in keys and table.has("loop_from_s") else None
-    _note(sources, table)
-    return Motion(first_s, step_s, **lists, loop_from_s=loop_from_s)
-
-
-def _loop(table: Table, first_s: float, step_s: float, lists: Mapping[str, tuple[float, ...]]) -> float:
-    loop_from_s = table.number("loop_from_s")
-    if lists.get("chase_share"):
+        raise table.missing("forward_m", f"one or more of {', '.join(keys)}")
+    loop_from_s = motion.loop_from_s
+    if loop_from_s is None:
+        return
+    if motion.chase_share:
         raise table.error("loop_from_s", loop_from_s, "does not go with chase_share; a chase ends")
     lengths = {len(values) for values in lists.values() if values}
     if len(lengths) > 1:
         raise table.error("loop_from_s", loop_from_s, "needs lists of the same length")
-    end_s = first_s + step_s * (max(lengths) - 1)
-    if not first_s <= loop_from_s <= end_s - step_s / 2.0:
+    first_s, end_s = motion.first_s, motion.first_s + motion.step_s * (max(lengths) - 1)
+    if not first_s <= loop_from_s <= end_s - motion.step_s / 2.0:
         raise table.error(
             "loop_from_s", loop_from_s, f"must lie from first_s = {first_s:g} to before the motion's end at {end_s:g}"
         )
-    return loop_from_s
 
 
 MOTION_LISTS = ("forward_m", "right_m", "chase_share")
 
 
-def _move(
-    name: str, table: Table, animations: tuple[str, ...], reactions: tuple[str, ...], sources: dict[str, str]
-) -> BossMove:
-    kind = table.text("kind", among=MOVE_KINDS, default="attack")
-    # The change of phase plays an animation that the observation shows as unknown.
-    animation = table.text("animation", among=None if kind == "transform" else animations)
-    end_s = table.number("end_s", low=0.0, high=LONGEST_S)
-    label_end_s = table.number("label_end_s", low=0.0, high=end_s)
-    link_s = table.number("link_s", low=0.0, high=label_end_s) if table.has("link_s") else -1.0
-    blend_s = table.number("blend_s", low=0.0, default=0.0)
-    motion = parse_motion(table.table("motion"), sources, MOTION_LISTS) if table.has("motion") else None
-    tracks = tuple(_track(inner, end_s, sources) for _, inner in table.tables("track"))
-    stretches = tuple(_stretch(inner, end_s, sources) for _, inner in table.tables("stretch"))
-    hits = tuple(_hit(key, inner, end_s, reactions, sources) for key, inner in table.tables("hit"))
-    grab_move = table.text("grab_move", default="")
-    throws = tuple(_throw(inner, end_s, sources) for _, inner in table.tables("throw"))
-    _note(sources, table)
-    _check_kind(table, kind, stretches, hits, throws, motion)
-    return BossMove(
-        name, animation, kind, link_s, label_end_s, end_s, blend_s, motion, tracks, stretches, hits, grab_move, throws,
-    )  # fmt: skip
-
-
-def _check_kind(
-    table: Table, kind: str, stretches: tuple[Stretch, ...], hits: tuple[Hit, ...], throws: tuple[Throw, ...],
-    motion: Motion | None,
-) -> None:  # fmt: skip
-    if stretches and (motion is None or not motion.forward_m):
-        raise table.error("stretch", len(stretches), "has no forward_m to scale; give the move a motion")
-    for before, after in pairwise(stretches):
+def _check_move(table: Table, move: BossMove, animations: tuple[str, ...], reactions: tuple[str, ...]) -> None:
+    if move.kind != "transform":  # the change of phase plays an animation that the observation shows as unknown
+        table.check_known("animation", move.animation, animations)
+    table.check_at_most("label_end_s", move.label_end_s, move.end_s)
+    table.check_at_most("link_s", move.link_s, move.label_end_s)
+    if move.motion is not None:
+        check_motion(table.table("motion"), move.motion, MOTION_LISTS)
+    windows: tuple[Track | Stretch | Hit, ...] = (*move.tracks, *move.stretches, *move.hits)
+    tables = (inner for key in ("track", "stretch", "hit") for _, inner in table.tables(key))
+    for window, inner in zip(windows, tables, strict=True):
+        _check_window(inner, window.from_s, window.to_s, move.end_s)
+    for throw, (_, inner) in zip(move.throws, table.tables("throw"), strict=True):
+        inner.check_at_most("at_s", throw.at_s, move.end_s)
+        check_power(inner, "attack")
+    for hit, (_, inner) in zip(move.hits, table.tables("hit"), strict=True):
+        _check_hit(inner, hit, reactions)
+    if move.stretches and (move.motion is None or not move.motion.forward_m):
+        raise table.error("stretch", len(move.stretches), "has no forward_m to scale; give the move a motion")
+    for before, after in pairwise(move.stretches):
         if after.from_s < before.to_s:
             raise table.error(
                 "stretch", after.from_s, f"must not begin before the one before it ends at {before.to_s:g}"
             )
-    if kind == "hop" and (hits or throws or motion is None):
-        raise table.error("kind", kind, "is for moves with a motion and without blows; make it an 'attack'")
+    if move.kind == "hop" and (move.hits or move.throws or move.motion is None):
+        raise table.error("kind", move.kind, "is for moves with a motion and without blows; make it an 'attack'")
 
 
-def _window(table: Table, end_s: float) -> tuple[float, float]:
-    from_s = table.number("from_s", low=0.0)
-    to_s = table.number("to_s")
+def _check_window(table: Table, from_s: float, to_s: float, end_s: float) -> None:
     if to_s > end_s:
         raise table.error("to_s", to_s, f"lies past the end of the move at {end_s:g}")
     if to_s <= from_s:
         raise table.error("to_s", to_s, f"must come after from_s = {from_s:g}")
-    return from_s, to_s
 
 
-def _track(table: Table, end_s: float, sources: dict[str, str]) -> Track:
-    track = Track(*_window(table, end_s), deg_per_s=table.number("deg_per_s", low=0.0, high=FASTEST_TURN_DEG_PER_S))
-    _note(sources, table)
-    return track
+SHAPE_KEYS = {
+    "inner_m": ("sector", "thrust"), "half_width_m": ("thrust",), "offset_m": ("disc",),
+    "arc_deg": ("sector",), "sweep": ("sector",), "blade_deg": ("sector",),
+}  # fmt: skip
+"""Keys of a blow that only some shapes have."""
 
 
-def _stretch(table: Table, end_s: float, sources: dict[str, str]) -> Stretch:
-    from_s, to_s = _window(table, end_s)
-    stretch = Stretch(
-        from_s,
-        to_s,
-        arrive_m=table.number("arrive_m", low=0.0),
-        range_m=table.span("range_m", low=0.0),
-        reference_m=table.number("reference_m", low=0.1),
-    )
-    _note(sources, table)
-    return stretch
-
-
-def _throw(table: Table, end_s: float, sources: dict[str, str]) -> Throw:
-    throw = Throw(table.number("at_s", low=0.0, high=end_s), parse_power(table))
-    _note(sources, table)
-    return throw
-
-
-SHAPE_KEYS = {"inner_m": ("sector", "thrust"), "half_width_m": ("thrust",), "offset_m": ("disc",)}
-"""Numbers of a blow that only some shapes have."""
-
-
-def _hit(name: str, table: Table, end_s: float, reactions: tuple[str, ...], sources: dict[str, str]) -> Hit:
-    from_s, to_s = _window(table, end_s)
-    shape = table.text("shape", among=HIT_SHAPES)
+def _check_hit(table: Table, hit: Hit, reactions: tuple[str, ...]) -> None:
+    given = table.content
     for key, shapes in SHAPE_KEYS.items():
-        if shape not in shapes and table.has(key):
-            raise table.error(key, table.number(key), f"means nothing for a {shape}; only for {' and '.join(shapes)}")
-    reach_m = table.number("reach_m", low=0.0)
-    inner_m = table.number("inner_m", low=0.0, high=reach_m, default=0.0)
-    half_width_m = table.number("half_width_m", low=0.0) if shape == "thrust" else 0.0
-    sweep = table.flag("sweep") if shape == "sector" else False
-    widest = FULL_CIRCLE_DEG if sweep else HALF_TURN_DEG
-    arc = table.numbers("arc_deg", low=-widest, high=widest, count=2) if shape == "sector" else (0.0, 0.0)
-    hit = Hit(
-        name, from_s, to_s, shape, reach_m, inner_m, half_width_m, (arc[0], arc[1]),
-        sweep=sweep,
-        blade_deg=table.number("blade_deg", low=0.0, high=HALF_TURN_DEG) if sweep else 0.0,
-        offset_m=table.number("offset_m", default=0.0),
-        power=parse_power(table),
-        guard_stamina=table.number("guard_stamina", low=0.0),
-        reaction=table.text("reaction", among=reactions),
-        push_m=table.number("push_m", low=0.0, default=0.0),
-        parriable=table.flag("parriable"),
-    )  # fmt: skip
-    if not sweep and arc[0] > arc[1]:
-        raise table.error("arc_deg", list(arc), "must not begin above its end unless it sweeps")
-    _note(sources, table)
-    return hit
+        if hit.shape not in shapes and key in given:
+            raise table.error(key, given[key], f"means nothing for a {hit.shape}; only for {' and '.join(shapes)}")
+    if hit.shape == "thrust" and "half_width_m" not in given:
+        raise table.missing("half_width_m", "a number")
+    if hit.shape == "sector" and "arc_deg" not in given:
+        raise table.missing("arc_deg", "a list of numbers")
+    if hit.sweep and "blade_deg" not in given:
+        raise table.missing("blade_deg", "a number")
+    if "blade_deg" in given and not hit.sweep:
+        raise table.error("blade_deg", hit.blade_deg, "means nothing for a blow that does not sweep")
+    table.check_at_most("inner_m", hit.inner_m, hit.reach_m)
+    if not hit.sweep:
+        for side in hit.arc_deg:
+            table.check_at_most("arc_deg", side, HALF_TURN_DEG)
+            if side < -HALF_TURN_DEG:
+                raise table.error("arc_deg", side, f"must be at least {-HALF_TURN_DEG:g}")
+        if hit.arc_deg[0] > hit.arc_deg[1]:
+            raise table.error("arc_deg", hit.arc_deg, "must not begin above its end unless it sweeps")
+    check_power(table, "attack")
+    table.check_known("reaction", hit.reaction, reactions)
 
 
 NEEDED_MOVES = {
@@ -532,20 +504,16 @@ OPTIONAL_MOVES = {"walk_back": "retreat", "run": "walk"}
 
 def _check_moves(table: Table, moves: tuple[BossMove, ...]) -> None:
     kinds = {move.name: move.kind for move in moves}
-    for needed, kind in NEEDED_MOVES.items():
+    for needed in NEEDED_MOVES:
         if needed not in kinds:
             raise table.error(f"move.{needed}", None, "is missing; every boss needs it")
-        if kinds[needed] != kind:
-            raise table.error(f"move.{needed}.kind", kinds[needed], f"must be {kind!r} for this move")
-    for name, kind in OPTIONAL_MOVES.items():
-        if name in kinds and kinds[name] != kind:
+    for name, kind in (NEEDED_MOVES | OPTIONAL_MOVES).items():
+        if kinds.get(name, kind) != kind:
             raise table.error(f"move.{name}.kind", kinds[name], f"must be {kind!r} for this move")
     for move in moves:
         if move.grab_move and kinds.get(move.grab_move) != "attack":
-            raise table.error(
-                f"move.{move.name}.grab_move", move.grab_move,
-                f"is no move of kind 'attack'{suggestion(move.grab_move, _attacks(moves))}",
-            )  # fmt: skip
+            near = suggestion(move.grab_move, _attacks(moves))
+            raise table.error(f"move.{move.name}.grab_move", move.grab_move, f"is no move of kind 'attack'{near}")
 
 
 def _attacks(moves: tuple[BossMove, ...]) -> tuple[str, ...]:
@@ -553,184 +521,95 @@ def _attacks(moves: tuple[BossMove, ...]) -> tuple[str, ...]:
 
 
 def _phases(table: Table, moves: tuple[BossMove, ...], sources: dict[str, str]) -> tuple[Phase, ...]:
-    phases = []
+    phases: list[Phase] = []
+    beginnings = tuple(move.name for move in moves if move.kind in ("attack", "hop") and move.name != TURN)
     for number, (name, inner) in enumerate(table.tables("phase"), start=1):
         if name != str(number):
             raise table.error(f"phase.{name}", name, f"must be phase {number}")
-        phases.append(_phase(inner, moves, sources))
+        for act, row in inner.tables("act"):
+            if act not in beginnings:
+                raise row.error("", act, f"is no move of kind 'attack' or 'hop'{suggestion(act, beginnings)}")
+        phases.append(inner.read(Phase, sources))
+        _check_phase(inner, phases[-1], moves)
     if not phases:
         raise table.error("phase", None, "is missing; a boss needs at least phase 1")
-    if phases[-1].change_move:
-        raise table.error(
-            f"phase.{len(phases)}.change_move", phases[-1].change_move, "leads to a phase that is not there"
-        )
+    last = phases[-1].change_move
+    if last:
+        raise table.error(f"phase.{len(phases)}.change_move", last, "leads to a phase that is not there")
     return tuple(phases)
 
 
-def _phase(table: Table, moves: tuple[BossMove, ...], sources: dict[str, str]) -> Phase:
-    linkable = tuple(move.name for move in moves if move.link_s >= 0.0)
-    changes_at = table.number("changes_at_hp_share", low=0.0, high=1.0, default=0.0)
-    change_move = _change_move(table, moves, changes_at)
-    first_m = table.number("first_approach_m", low=0.0)
-    first_s = table.span("first_approach_s", low=0.0)
-    down = table.number("down_approach_weight", low=0.0)
-    known = tuple(move.name for move in moves)
-    after = _after(table.table("after"), known, sources)
-    acts = tuple(_act(name, inner, moves, linkable, sources) for name, inner in table.tables("act"))
-    act_names = tuple(act.name for act in acts)
-    for act in acts:
-        _check_act(table, act, known, act_names)
-    rules = tuple(_rule(inner, act_names, sources) for inner in table.rows("rule"))
-    if not rules:
+def _check_phase(table: Table, phase: Phase, moves: tuple[BossMove, ...]) -> None:
+    _check_change(table, phase, moves)
+    _check_after(table.table("after"), phase.after, tuple(move.name for move in moves))
+    acts = tuple(act.name for act in phase.acts)
+    for act, (_, inner) in zip(phase.acts, table.tables("act"), strict=True):
+        _check_act(inner, act, moves, acts)
+    if not phase.rules:
         raise table.error("rule", None, "is missing; give at least one")
-    interrupts = tuple(_interrupt(inner, moves, act_names, sources) for inner in table.rows("interrupt"))
-    _note(sources, table)
-    return Phase(changes_at, change_move, first_m, first_s, down, after, rules, acts, interrupts)
+    for rule, inner in zip(phase.rules, table.rows("rule"), strict=True):
+        _check_weights(inner, "weights", rule.weights, (*acts, TURN))
+    for interrupt, inner in zip(phase.interrupts, table.rows("interrupt"), strict=True):
+        inner.check_known("act", interrupt.act, acts)
+        for name in interrupt.moves:
+            inner.check_known("moves", name, _attacks(moves))
+        for move in moves:
+            if move.name in interrupt.moves and interrupt.at_s > move.end_s:
+                raise inner.error("at_s", interrupt.at_s, f"lies past the end of {move.name!r} at {move.end_s:g}")
 
 
-def _after(table: Table, moves: tuple[str, ...], sources: dict[str, str]) -> After:
-    retreats = []
-    for row in table.rows("retreats"):
-        retreats.append(
-            Retreat(row.span("gap_m", low=0.0), row.number("chance", low=0.0, high=1.0), row.span("lasts_s", low=0.0))
-        )
-        row.close(inherited_source=True)
-    if retreats:
-        table.cover("retreats")
-    after = After(
-        front_deg=table.number("front_deg", low=0.0, high=HALF_TURN_DEG, default=HALF_TURN_DEG),
-        within_gap_m=table.number("within_gap_m", low=0.0, default=ANYWHERE_M),
-        back_off_m=table.number("back_off_m", low=0.0, default=0.0),
-        back_off_s=table.number("back_off_s", low=0.0, default=0.0),
-        near_gap_m=table.number("near_gap_m", low=0.0),
-        near_s=table.span("near_s", low=0.0),
-        far_s=table.span("far_s", low=0.0),
-        retreats=tuple(retreats),
-    )
-    if (after.back_off_m > 0.0) != (after.back_off_s > 0.0):
-        key, other = ("back_off_m", "back_off_s") if after.back_off_m > 0.0 else ("back_off_s", "back_off_m")
-        raise table.error(key, getattr(after, key), f"has no effect alone; give {other} above 0 too")
+def _check_change(table: Table, phase: Phase, moves: tuple[BossMove, ...]) -> None:
+    if phase.changes_at_hp_share == 0.0 and "change_move" not in table.content:
+        return
+    name = table.text("change_move")
+    kinds = {move.name: move.kind for move in moves}
+    table.check_known("change_move", name, tuple(kinds))
+    if kinds[name] != "transform":
+        raise table.error("change_move", name, f"is of kind {kinds[name]!r}; it must be a 'transform'")
+    if phase.changes_at_hp_share == 0.0:
+        raise table.error("change_move", name, "never happens; give changes_at_hp_share above 0")
+
+
+def _check_after(table: Table, after: After, moves: tuple[str, ...]) -> None:
+    for key, other in (("back_off_m", "back_off_s"), ("back_off_s", "back_off_m")):
+        if getattr(after, key) > 0.0 and getattr(after, other) == 0.0:
+            raise table.error(key, getattr(after, key), f"has no effect alone; give {other} above 0 too")
     if "walk_back" not in moves:
-        for key, value in (("back_off_s", after.back_off_s), ("retreats", len(retreats))):
+        for key, value in (("back_off_s", after.back_off_s), ("retreats", len(after.retreats))):
             if value:
                 raise table.error(key, value, "needs a move called 'walk_back' of kind 'retreat'")
-    _note(sources, table)
-    return after
 
 
-def _interrupt(table: Table, moves: tuple[BossMove, ...], acts: tuple[str, ...], sources: dict[str, str]) -> Interrupt:
-    during = table.texts("moves", among=_attacks(moves))
-    at_s = table.number("at_s", low=0.0)
-    for move in moves:
-        if move.name in during and at_s > move.end_s:
-            raise table.error("at_s", at_s, f"lies past the end of {move.name!r} at {move.end_s:g}")
-    interrupt = Interrupt(
-        during,
-        at_s,
-        bearing_deg=_bearing(table),
-        gap_m=table.span("gap_m", low=0.0) if table.has("gap_m") else (0.0, ANYWHERE_M),
-        act=table.text("act", among=acts),
-    )
-    _note(sources, table)
-    return interrupt
-
-
-def _bearing(table: Table) -> Span:
-    if not table.has("bearing_deg"):
-        return ALL_ROUND_DEG
-    return table.span("bearing_deg", low=-HALF_TURN_DEG, high=HALF_TURN_DEG)
-
-
-def _change_move(table: Table, moves: tuple[BossMove, ...], changes_at: float) -> str:
-    given = changes_at > 0.0 or table.has("change_move")
-    change_move = table.text("change_move", among=tuple(move.name for move in moves)) if given else ""
-    kind = next((move.kind for move in moves if move.name == change_move), "")
-    if given and kind != "transform":
-        raise table.error("change_move", change_move, f"is of kind {kind!r}; it must be a 'transform'")
-    if given and changes_at == 0.0:
-        raise table.error("change_move", change_move, "never happens; give changes_at_hp_share above 0")
-    return change_move
-
-
-def _act(
-    name: str, table: Table, moves: tuple[BossMove, ...], linkable: tuple[str, ...], sources: dict[str, str]
-) -> Act:
-    beginnings = tuple(move.name for move in moves if move.kind in ("attack", "hop"))
-    if name not in beginnings or name == TURN:
-        raise table.error("", name, f"is no move of kind 'attack' or 'hop'{suggestion(name, beginnings)}")
-    chains = tuple(_chain(name, inner, _attacks(moves), linkable) for inner in table.rows("chains"))
-    then = table.weights("then") if table.has("then") else {}
-    act = Act(
-        name,
-        approach_m=table.number("approach_m", low=0.0, default=ANYWHERE_M),
-        approach_s=table.number("approach_s", low=0.0, default=0.0),
-        run=_run(table) if table.has("run") else None,
-        cooldown_s=table.number("cooldown_s", low=0.0),
-        after_odds=table.number("after_odds", low=0.0, high=1.0),
-        room_m=table.number("room_m", low=0.0, default=0.0),
-        chains=chains or (Chain(1.0, ()),),
-        then=then,
-        then_within_deg=table.number("then_within_deg", low=0.0, high=HALF_TURN_DEG, default=HALF_TURN_DEG),
-    )
+def _check_act(table: Table, act: Act, moves: tuple[BossMove, ...], acts: tuple[str, ...]) -> None:
+    kinds = {move.name: move.kind for move in moves}
+    for index, chain in enumerate(act.chains):
+        before = act.name
+        for number, link in enumerate(chain.links):
+            where = f"chains[{index}].links[{number}].move"
+            if kinds.get(link.move) != "attack":
+                near = suggestion(link.move, _attacks(moves))
+                raise table.error(where, link.move, f"is a follow-up that is no attack{near}")
+            if next(move.link_s for move in moves if move.name == before) < 0.0:
+                raise table.error(where, link.move, f"cannot follow {before!r}, which has no link_s")
+            before = link.move
     if not any(chain.weight for chain in act.chains):
-        raise table.error("chains", [chain.weight for chain in chains], "must hold at least one weight above 0")
-    kind = next(move.kind for move in moves if move.name == name)
-    for key, value in (("then", list(then)), ("room_m", act.room_m)):
-        if value and kind != "hop":
-            raise table.error(key, value, f"is for hops; {name!r} is of kind {kind!r}")
-    if chains:
-        table.cover("chains")
-    _note(sources, table)
-    return act
+        weights = [chain.weight for chain in act.chains]
+        raise table.error("chains", weights, "must hold at least one weight above 0")
+    for key, value in (("then", list(act.then)), ("room_m", act.room_m)):
+        if value and kinds[act.name] != "hop":
+            raise table.error(key, value, f"is for hops; {act.name!r} is of kind {kinds[act.name]!r}")
+    if "then" in table.content:
+        _check_weights(table, "then", act.then, acts)
+    if act.run is not None:
+        if act.run.always_from_m < act.run.from_m:
+            raise table.error("run.always_from_m", act.run.always_from_m, f"must be at least {act.run.from_m:g}")
+        if "run" not in kinds:
+            raise table.error("run", act.run.approach_m, "needs a move called 'run' of kind 'walk'")
 
 
-def _run(table: Table) -> Run:
-    inner = table.table("run")
-    from_m = inner.number("from_m", low=0.0)
-    run = Run(
-        from_m,
-        inner.number("chance", low=0.0, high=1.0),
-        inner.number("always_from_m", low=from_m, default=ANYWHERE_M),
-        inner.number("approach_m", low=0.0),
-    )
-    inner.close(inherited_source=True)
-    table.cover("run")
-    return run
-
-
-def _check_act(table: Table, act: Act, moves: tuple[str, ...], acts: tuple[str, ...]) -> None:
-    where = f"act.{act.name}"
-    if act.run is not None and "run" not in moves:
-        raise table.error(f"{where}.run", act.run.approach_m, "needs a move called 'run' of kind 'walk'")
-    for name in act.then:
+def _check_weights(table: Table, key: str, weights: Mapping[str, float], acts: tuple[str, ...]) -> None:
+    for name in weights:
         if name not in acts:
-            raise table.error(f"{where}.then.{name}", name, f"is no act of this phase{suggestion(name, acts)}")
-
-
-def _chain(first: str, table: Table, moves: tuple[str, ...], linkable: tuple[str, ...]) -> Chain:
-    weight = table.number("weight", low=0.0)
-    links, before = [], first
-    for inner in table.rows("links"):
-        move = inner.text("move")
-        if move not in moves:
-            raise inner.error("move", move, f"is a follow-up that is no attack{suggestion(move, moves)}")
-        if before not in linkable:
-            raise inner.error("move", move, f"cannot follow {before!r}, which has no link_s")
-        links.append(Link(move, inner.number("within_m", low=0.0), _bearing(inner)))
-        inner.close(inherited_source=True)
-        before = move
-    table.close(inherited_source=True)
-    return Chain(weight, tuple(links))
-
-
-def _rule(table: Table, acts: tuple[str, ...], sources: dict[str, str]) -> Rule:
-    bearing = _bearing(table)
-    beyond = table.number("beyond_deg", low=0.0, high=HALF_TURN_DEG, default=0.0)
-    gap = table.span("gap_m", low=0.0) if table.has("gap_m") else (0.0, ANYWHERE_M)
-    every_s = table.number("every_s", low=0.1, default=0.0)
-    weights = table.weights("weights")
-    for act in weights:
-        if act != TURN and act not in acts:
-            raise table.error(f"weights.{act}", act, f"is no act of this phase{suggestion(act, (*acts, TURN))}")
-    _note(sources, table)
-    return Rule(bearing, beyond, gap, every_s, weights)
+            raise table.error(f"{key}.{name}", name, f"is no act of this phase{suggestion(name, acts)}")
+    if not any(weights.values()):
+        raise table.error(key, dict(weights), "must hold at least one weight above 0")

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
-from soulsgym.spec.reader import Table
+from msgspec import Meta
+
+from soulsgym.spec.reader import LARGEST, NotNegative, Table
 
 ATTACK_TYPES = ("standard", "strike", "slash", "thrust")
 
@@ -17,17 +20,17 @@ ATTACK_TYPES = ("standard", "strike", "slash", "thrust")
 class Power:
     """How hard a blow is: an attack value of some type, or, where only that is known, plain damage."""
 
-    attack: float = 0.0
+    attack: Annotated[float, Meta(ge=1.0, le=LARGEST)] = 0.0
     attack_type: str = ""
-    damage: float = 0.0
+    damage: NotNegative = 0.0
 
 
 @dataclass(frozen=True)
 class Defence:
     """What stands against a blow: physical defence, and the share of damage that each type of attack gets through."""
 
-    physical: float
-    absorption: Mapping[str, float]
+    physical: Annotated[float, Meta(ge=1.0, le=LARGEST)]
+    absorption: Mapping[str, Annotated[float, Meta(ge=0.0, le=10.0)]]
 
 
 def share_through(ratio: float) -> float:
@@ -50,22 +53,22 @@ def damage_of(power: Power, defence: Defence) -> float:
     return power.attack * share_through(power.attack / defence.physical) * defence.absorption[power.attack_type]
 
 
-def parse_power(table: Table) -> Power:
-    """`attack` with its `attack_type`, or `damage`."""
-    if table.has("damage"):
-        if table.has("attack"):
-            raise table.error("attack", table.number("attack"), "stands beside damage; give one of them")
-        return Power(damage=table.number("damage", low=0.0))
-    if not table.has("attack"):
-        raise table.error("attack", None, "is missing; give attack and attack_type, or damage")
-    return Power(table.number("attack", low=1.0), table.text("attack_type", among=ATTACK_TYPES))
+def check_power(table: Table, value: str) -> None:
+    """Refuse a blow that has neither damage nor an attack type and a `value` (its key), or both."""
+    if "damage" in table.content:
+        for key in (value, "attack_type"):
+            if key in table.content:
+                raise table.error(key, table.content[key], "stands beside damage; give one of them")
+        return
+    if value not in table.content:
+        raise table.missing(value, f"{value} and attack_type, or damage")
+    if "attack_type" not in table.content:
+        raise table.missing("attack_type", "a string")
+    table.check_known("attack_type", table.content["attack_type"], ATTACK_TYPES)
 
 
-def parse_defence(table: Table) -> Defence:
-    """A table with `physical` and `absorption` by type of attack."""
-    physical = table.number("physical", low=1.0)
-    absorption = table.named("absorption", low=0.0, high=10.0)
-    for name in absorption:
+def check_defence(table: Table, defence: Defence) -> None:
+    """Refuse a share of damage for what is no type of attack."""
+    for name in defence.absorption:
         if name not in ATTACK_TYPES:
             raise table.error(f"absorption.{name}", name, f"is no type of attack; known are {', '.join(ATTACK_TYPES)}")
-    return Defence(physical, absorption)

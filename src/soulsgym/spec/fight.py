@@ -15,7 +15,7 @@ from soulsgym.spec.arena import Arena, parse_arena
 from soulsgym.spec.boss import Boss, has_moves, parse_boss
 from soulsgym.spec.damage import Defence, Power
 from soulsgym.spec.game import GameSetup, game_setup
-from soulsgym.spec.overlay import overlay, parse_adjust
+from soulsgym.spec.overlay import Adjust, overlay
 from soulsgym.spec.player import Player, PlayerAnimation, parse_animations, parse_player
 from soulsgym.spec.reader import Table, parse_toml, read_text
 from soulsgym.spec.title import Title, parse_title
@@ -144,9 +144,10 @@ def _title_folder(boss: Path, head: Table, data: Path) -> Path:
     """The folder of the title that a boss says he is of: the one he lies in, or one of `data`."""
     around = boss.parent.resolve().parent
     if boss.parent.resolve().name == "bosses" and (around / "title.toml").is_file():
-        head.text("title", among=(around.name,))
+        head.check_known("title", head.text("title"), (around.name,))
         return around
-    return data / head.text("title", among=known_titles(data))
+    head.check_known("title", head.text("title"), known_titles(data))
+    return data / head.text("title")
 
 
 def known_titles(data: Path = DATA) -> tuple[str, ...]:
@@ -177,10 +178,11 @@ def lay_over(files: FightFiles, changes: Mapping[str, Any], file: Path, variant:
     """The moveset of a boss's files with `changes` in place of its own numbers; `file` is named if they are wrong."""
     # The boss's own file is checked first: what is wrong after that is wrong in the changes.
     _standard(files)
-    adjust = parse_adjust(file, changes.get("adjust", {}))
+    sources: dict[str, str] = {}
+    adjust = Table(file, "adjust", changes.get("adjust", {})).read(Adjust, sources)
     rest = {key: value for key, value in changes.items() if key != "adjust"}
     made = _made(files, file, overlay(files.content, rest), variant)
-    return replace(made, boss=adjust.applied_to(made.boss)) if "adjust" in changes else made
+    return replace(made, boss=adjust.applied_to(made.boss, sources)) if "adjust" in changes else made
 
 
 @lru_cache(maxsize=16)
@@ -283,14 +285,13 @@ def check_attributes(player: Player, file: Path, title: Title) -> None:
     known = {attribute.key: attribute for attribute in title.attributes}
     for key, value in player.attributes.items():
         if key not in known:
-            raise DataError(file, f"attributes.{key}", value, f"is not a known key{suggestion(key, known)}")
+            raise DataError(file, f"body.attributes.{key}", value, f"is not a known key{suggestion(key, known)}")
     for key, attribute in known.items():
         if key not in player.attributes:
-            raise DataError(file, f"attributes.{key}", None, "is missing; give a number")
+            raise DataError(file, f"body.attributes.{key}", None, "is missing; give a number")
         if not attribute.low <= player.attributes[key] <= attribute.high:
-            raise DataError(
-                file, f"attributes.{key}", player.attributes[key], f"must be from {attribute.low} to {attribute.high}"
-            )
+            reason = f"must be from {attribute.low} to {attribute.high}"
+            raise DataError(file, f"body.attributes.{key}", player.attributes[key], reason)
 
 
 def _check_types(file: Path, defence: Defence, powers: set[Power]) -> None:

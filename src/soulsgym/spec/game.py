@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from soulsgym.spec.reader import Table
+from msgspec import Meta
+
+from soulsgym.spec.reader import Key, Number, Table, Words
 from soulsgym.spec.title import LockOn
 
 if TYPE_CHECKING:
@@ -16,50 +18,51 @@ if TYPE_CHECKING:
     from soulsgym.spec.fight import FightSpec
     from soulsgym.spec.player import Player, PlayerAnimation
 
-Point = tuple[float, float, float]
-Pose = tuple[float, float, float, float]
+Point = tuple[Number, Number, Number]
+Pose = tuple[Number, Number, Number, Number]
 """x, y, z [m] and heading [rad]."""
+Distance = Annotated[float, Meta(ge=0.01, le=1e6)]
 
 NO_MOVE, ROLL_MOVE, FALL_MOVE = -1, -2, -3
 """What FIGHT shows as the player's move when it is none of the character's."""
-LONGEST_WAIT_S = 300.0
+Wait = Annotated[float, Meta(ge=0.1, le=300.0)]
 
 
 @dataclass(frozen=True)
 class Near:
     """How far off a place still counts as there."""
 
-    bonfire_m: float
-    fog_wall_m: float
-    behind_fog_m: float
-    player_m: float
-    boss_m: float
-    heading_rad: float
+    bonfire_m: Distance
+    fog_wall_m: Distance
+    behind_fog_m: Distance
+    player_m: Distance
+    boss_m: Distance
+    heading_rad: Distance
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PhaseChange:
     """How the next phase is brought about; without an animation it is over after `begins_within_s`."""
 
-    boss_hp: int
-    animation: str
-    begins_within_s: float
-    lasts_at_most_s: float
+    boss_hp: Annotated[int, Meta(ge=1, le=1_000_000)]
+    animation: str = ""
+    begins_within_s: Wait
+    lasts_at_most_s: Wait
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GameTable:
     """The [game] table of a boss's file."""
 
-    resting: tuple[str, ...]
-    statuses: tuple[str, ...]
+    resting: Words
+    statuses: Words = ()
     bonfire: str
     bonfire_m: Point
     fog_wall: Pose
     fog_view: Point
     behind_fog_m: Point
     near: Near
-    changes: tuple[PhaseChange, ...]
+    changes: Annotated[tuple[PhaseChange, ...], Key("change")] = ()
 
 
 @dataclass(frozen=True)
@@ -113,49 +116,16 @@ class GameSetup:
         return self.player_moves.get(animation, NO_MOVE)
 
 
-def parse_game(table: Table, phases: int, sources: dict[str, str]) -> GameTable:
-    """The [game] table of a boss with so many phases; 0 if nobody has described them."""
-    near, changes = table.table("near"), tuple(table.rows("change"))
-    read = GameTable(
-        resting=table.texts("resting"),
-        statuses=table.texts("statuses") if table.has("statuses") else (),
-        bonfire=table.text("bonfire"),
-        bonfire_m=_point(table, "bonfire_m"),
-        fog_wall=_pose(table, "fog_wall"),
-        fog_view=_point(table, "fog_view"),
-        behind_fog_m=_point(table, "behind_fog_m"),
-        near=Near(**{name: near.number(name, low=0.01) for name in Near.__dataclass_fields__}),
-        changes=tuple(_change(row) for row in changes),
-    )
-    length = math.hypot(*read.fog_view)
+def check_game(table: Table, game: GameTable, phases: int) -> None:
+    """Refuse a [game] table that cannot be, of a boss with so many phases; 0 if nobody has described them."""
+    if abs(game.fog_wall[3]) > math.pi:
+        raise table.error("fog_wall", game.fog_wall, "must have a heading from -pi to pi")
+    length = math.hypot(*game.fog_view)
     if abs(length - 1.0) > 0.01:
-        raise table.error("fog_view", list(read.fog_view), f"must be a unit vector; its length is {length:.3f}")
-    if phases and len(changes) != phases - 1:
-        raise table.error("change", len(changes), f"must be {phases - 1} in number, one for each phase but the first")
-    for inner in (table, near, *changes):
-        sources |= {f"{inner.path}.{key}": source for key, source in inner.close().items()}
-    return read
-
-
-def _change(table: Table) -> PhaseChange:
-    return PhaseChange(
-        table.whole("boss_hp", low=1, high=1_000_000),
-        table.text("animation", default=""),
-        table.number("begins_within_s", low=0.1, high=LONGEST_WAIT_S),
-        table.number("lasts_at_most_s", low=0.1, high=LONGEST_WAIT_S),
-    )
-
-
-def _point(table: Table, key: str) -> Point:
-    x, y, z = table.numbers(key, count=3)
-    return x, y, z
-
-
-def _pose(table: Table, key: str) -> Pose:
-    x, y, z, heading = table.numbers(key, count=4)
-    if abs(heading) > math.pi:
-        raise table.error(key, [x, y, z, heading], "must have a heading from -pi to pi")
-    return x, y, z, heading
+        raise table.error("fog_view", game.fog_view, f"must be a unit vector; its length is {length:.3f}")
+    number = len(game.changes)
+    if phases and number != phases - 1:
+        raise table.error("change", number, f"must be {phases - 1} in number, one for each phase but the first")
 
 
 def game_setup(spec: FightSpec, table: GameTable, lock_on: LockOn) -> GameSetup:
@@ -206,7 +176,7 @@ def _named(boss: Boss, phase: int, change: PhaseChange) -> PhaseChange:
     if change.animation or not boss.phases:
         return change
     animation = boss.moves[boss.move_index(boss.phases[phase].change_move)].animation
-    return PhaseChange(change.boss_hp, animation, change.begins_within_s, change.lasts_at_most_s)
+    return replace(change, animation=animation)
 
 
 def _player_moves(player: Player) -> dict[str, int]:

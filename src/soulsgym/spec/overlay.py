@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from soulsgym.spec.boss import FASTEST_TURN_DEG_PER_S, HALF_TURN_DEG, Boss, BossMove, Hit, Track
-from soulsgym.spec.reader import Table
+from msgspec import Meta
+
+from soulsgym.spec.boss import HALF_TURN_DEG, Boss, BossMove, Hit, Track, TurnSpeed
+from soulsgym.spec.reader import Share
+
+Scale = Annotated[float, Meta(ge=0.0, le=100.0)]
 
 
 def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,15 +27,13 @@ def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 class Adjust:
     """What a variant changes of every blow at once."""
 
-    arc_scale: float
-    half_width_scale: float
-    inner_scale: float
-    track_until_hit_deg_per_s: float
-    sources: Mapping[str, str]
+    arc_scale: Scale = 1.0
+    half_width_scale: Scale = 1.0
+    inner_scale: Share = 1.0
+    track_until_hit_deg_per_s: TurnSpeed = 0.0
 
-    def applied_to(self, boss: Boss) -> Boss:
-        """The boss with its blows adjusted."""
-        sources = {f"adjust.{key}": source for key, source in self.sources.items()}
+    def applied_to(self, boss: Boss, sources: Mapping[str, str]) -> Boss:
+        """The boss with its blows adjusted; `sources` are those of the adjustments."""
         moves = tuple(self._move(move) for move in boss.moves)
         return replace(boss, moves=moves, sources={**boss.sources, **sources})
 
@@ -52,12 +53,3 @@ class Adjust:
             half_width_m=hit.half_width_m * self.half_width_scale,
             inner_m=hit.inner_m * self.inner_scale,
         )
-
-
-def parse_adjust(file: Path, content: object) -> Adjust:
-    """The [adjust] table of a variant's file."""
-    table = Table(file, "adjust", content)
-    scales = {key: table.number(key, low=0.0, high=100.0, default=1.0) for key in ("arc_scale", "half_width_scale")}
-    inner_scale = table.number("inner_scale", low=0.0, high=1.0, default=1.0)
-    track = table.number("track_until_hit_deg_per_s", low=0.0, high=FASTEST_TURN_DEG_PER_S, default=0.0)
-    return Adjust(**scales, inner_scale=inner_scale, track_until_hit_deg_per_s=track, sources=table.close())

@@ -1,19 +1,35 @@
-"""The player's file: body, walking, camera, rolls, attacks and what being hit does."""
+"""A character's file: body, walking, camera, rolls, attacks and what being hit does; and the table of labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
+
+from msgspec import Meta
 
 from soulsgym.errors import suggestion
-from soulsgym.spec.boss import LARGEST_BODY_M, LONGEST_S, Motion, parse_motion
-from soulsgym.spec.damage import ATTACK_TYPES, Defence, Power, parse_defence
-from soulsgym.spec.reader import Table
+from soulsgym.spec.boss import Angle, Body, FromOne, Motion, MoveTime, check_motion
+from soulsgym.spec.damage import Defence, Power, check_defence, check_power
+from soulsgym.spec.reader import (
+    LARGEST,
+    Key,
+    Mark,
+    NotNegative,
+    Number,
+    Numbers,
+    Share,
+    Span,
+    Table,
+    Without,
+    Words,
+)
 
-PLAYER_KINDS = ("attack", "parry", "riposte", "roll", "reaction", "grabbed")
+PlayerKind = Literal["attack", "parry", "riposte", "roll", "reaction", "grabbed"]
+PLAYER_KINDS: tuple[str, ...] = get_args(PlayerKind)
 NO_SPAN = (-1.0, -1.0)
+NO_POWER = Power()
 NEVER_S = 1e9
 NEEDED_MOVES = {
     "light_1": "attack", "heavy": "attack", "parry": "parry", "riposte": "riposte", "backstep": "roll",
@@ -25,14 +41,12 @@ NEEDED_LABELS = ("Idle", "Move", "RunStopFront", "RunStopBack", "RunStopLeft", "
 SPANS = ("turn_s", "invulnerable_s", "parry_s", "guard_s")
 LINKS = ("on_light", "on_heavy", "on_roll", "on_end")
 MOTION_LISTS = ("forward_m", "right_m", "backward_m")
-FASTEST_TURN_RAD_PER_S = 60.0
-"""One radian a tick, about as far as the simulator's turning is exact."""
-
-LARGEST_ATTRIBUTE = 999
 MAX_PAYMENTS = 2
 """Times within a move at which stamina may be due."""
 
-Span = tuple[float, float]
+TurnSpeed = Annotated[float, Meta(ge=0.0, le=60.0)]
+"""[rad/s]; at most one radian a tick, about as far as the simulator's turning is exact."""
+FourWays = tuple[NotNegative, NotNegative, NotNegative, NotNegative]
 
 
 @dataclass(frozen=True)
@@ -40,9 +54,9 @@ class PlayerAnimation:
     """A label of the player, and when it lets him act again."""
 
     name: str
-    attack_s: float
-    roll_s: float
-    move_s: float
+    attack_s: NotNegative
+    roll_s: NotNegative
+    move_s: NotNegative
 
 
 @dataclass(frozen=True)
@@ -50,69 +64,70 @@ class Strike:
     """When and where a blow of the player lands; those of a riposte land wherever the boss is."""
 
     name: str
-    from_s: float
-    to_s: float
-    reach_m: float
-    arc_deg: float
-    power: Power
-    poise: float
+    from_s: NotNegative
+    to_s: Number
+    reach_m: NotNegative = 0.0
+    arc_deg: Angle = 0.0
+    power: Annotated[Power, Mark.SAME_TABLE, Without("attack")] = NO_POWER
+    poise: NotNegative = 0.0
+    motion_value: Annotated[float, Meta(ge=0.01, le=100.0)] = 0.0  # share of the weapon's attack
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlayerMove:
     """One animation of the player with its effects."""
 
     name: str
     animation: str
-    kind: str
-    end_s: float
-    sp_cost: float
-    sp_s: tuple[float, ...]
-    regen_from_s: float
-    turn_s: Span
-    invulnerable_s: Span
-    parry_s: Span
-    guard_s: Span
-    guarded_damage_factor: float
-    held_m: float
-    lock_s: float
-    knocked_down: bool
-    on_light: str
-    on_heavy: str
-    on_roll: str
-    on_end: str
-    strikes: tuple[Strike, ...]
-    motion: Motion | None
+    kind: PlayerKind
+    end_s: MoveTime
+    sp_cost: NotNegative = 0.0
+    sp_s: Annotated[tuple[NotNegative, ...], Meta(min_length=1), Mark.ONE_OR_MORE] = (0.0,)
+    regen_from_s: NotNegative = NEVER_S
+    turn_s: Span = NO_SPAN
+    invulnerable_s: Span = NO_SPAN
+    parry_s: Span = NO_SPAN
+    guard_s: Span = NO_SPAN
+    guarded_damage_factor: NotNegative = 1.0
+    held_m: NotNegative = 0.0
+    lock_s: NotNegative = NEVER_S
+    knocked_down: bool = False
+    on_light: str = ""
+    on_heavy: str = ""
+    on_roll: str = ""
+    on_end: str = ""
+    strikes: Annotated[tuple[Strike, ...], Key("strike"), Mark.NAMED] = ()
+    motion: Annotated[Motion | None, Without("chase_share", "loop_from_s")] = None
 
 
 @dataclass(frozen=True)
 class Walk:
     """Walking: metres per step forward, right, backward, left; shares of it at the start; the slide at the end."""
 
-    full_m: tuple[float, ...]
-    first_share: float
-    first_share_back: float
-    after_roll_shares: tuple[float, ...]
-    carry_roll: float
-    carry_into_attack: float
-    turn_rad_per_s: float
-    stops_after_steps: float
-    stop_m: tuple[float, ...]
-    stop_tail_m: float
-    stop_s: float
-    linger_s: float
+    full_m: FourWays
+    first_share: Share
+    first_share_back: Share
+    after_roll_shares: tuple[Share, Share]
+    carry_roll: Share
+    carry_into_attack: Share
+    turn_rad_per_s: TurnSpeed
+    stops_after_steps: NotNegative
+    stop_m: FourWays
+    stop_tail_m: NotNegative
+    stop_s: NotNegative
+    linger_s: NotNegative
 
 
 @dataclass(frozen=True)
 class Camera:
     """How the camera follows."""
 
-    pivot_share_per_step: float
-    yaw_share_per_step: float
-    press_share: float
-    distance_m: float
-    height_m: float
-    view_z: float
+    pivot_share_per_step: Share
+    yaw_share_per_step: Share
+    press_share: Share
+    distance_m: NotNegative
+    height_m: Number
+    view_z: Annotated[float, Meta(ge=-1.0, le=1.0)]
 
 
 @dataclass(frozen=True)
@@ -120,85 +135,142 @@ class Roll:
     """The roll in eight directions."""
 
     animations: tuple[str, str]
-    sp_cost: float
-    regen_from_s: float
-    end_s: float
+    sp_cost: NotNegative
+    regen_from_s: NotNegative
+    end_s: MoveTime
     invulnerable_s: Span
-    settle_s: float
+    settle_s: NotNegative
     turn_s: Span
-    turn_rad_per_s: float
-    again_within_s: float
-    carry: float
-    carry_roll: float
-    carry_direction_m: float
-    first_forward_m: float
-    first_backward_m: float
-    first_sideways_m: float
-    first_s: float
-    step_s: float
-    forward_m: tuple[float, ...]
-    right_m: tuple[float, ...]
-    left_m: tuple[float, ...]
-    backward_right_m: tuple[float, ...]
-    backward_left_m: tuple[float, ...]
+    turn_rad_per_s: TurnSpeed
+    again_within_s: NotNegative
+    carry: NotNegative
+    carry_roll: NotNegative
+    carry_direction_m: NotNegative
+    first_forward_m: NotNegative
+    first_backward_m: NotNegative
+    first_sideways_m: NotNegative
+    first_s: Annotated[float, Meta(ge=0.001, le=60.0)]
+    step_s: Annotated[float, Meta(ge=0.01, le=60.0)]
+    forward_m: Numbers
+    right_m: Numbers
+    left_m: Numbers
+    backward_right_m: Numbers
+    backward_left_m: Numbers
     on_light: str
     on_heavy: str
 
 
-@dataclass(frozen=True)
-class Player:
-    """Everything the player's file says."""
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """The clock that labels are counted by."""
+
+    label_s_per_step: Annotated[float, Meta(ge=0.01, le=1.0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """The player's body."""
+
+    hp: FromOne
+    sp: FromOne
+    sp_floor: Annotated[float, Meta(ge=-LARGEST, le=0.0)]
+    sp_per_s: NotNegative
+    sp_delay_ticks: NotNegative
+    input_delay_ticks: Annotated[float, Meta(ge=0.0, le=5.0)]
+    radius_m: Body
+    attributes: Mapping[str, Annotated[int, Meta(ge=1, le=999)]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weapon:
+    """What the player hits with."""
+
+    attack: FromOne
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flinch:
+    """Labels of a blow that does not throw the player off balance."""
+
+    flinch_animations: Annotated[tuple[str, str, str, str], Key("animations")]
+    flinch_s: Annotated[NotNegative, Key("label_s")]
+    flinch_after_animation: Annotated[str, Key("after_animation")]
+    flinch_after_s: Annotated[NotNegative, Key("after_s")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fall:
+    """Labels of a fall."""
+
+    fall_animations: Annotated[tuple[str, str], Key("animations")]
+    fall_loop_from_s: Annotated[NotNegative, Key("loop_from_s")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CharacterFile:
+    """A character as the file has it."""
 
     name: str
-    label_s_per_step: float
-    hp: float
-    sp: float
-    sp_floor: float
-    sp_per_s: float
-    sp_delay_ticks: float
-    input_delay_ticks: float
-    radius_m: float
-    attributes: Mapping[str, int]
-    attack: float
+    clock: Clock
+    body: Frame
+    weapon: Weapon
+    defence: Defence
+    walk: Walk
+    camera: Camera
+    roll: Roll
+    flinch: Flinch
+    fall: Fall
+    moves: Annotated[tuple[PlayerMove, ...], Key("move"), Mark.NAMED] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Player(Clock, Frame, Weapon, Flinch, Fall):
+    """Everything a character's file says."""
+
+    name: str
     defence: Defence
     walk: Walk
     camera: Camera
     roll: Roll
     moves: tuple[PlayerMove, ...]
-    flinch_animations: tuple[str, ...]
-    flinch_s: float
-    flinch_after_animation: str
-    flinch_after_s: float
-    fall_animations: tuple[str, ...]
-    fall_loop_from_s: float
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
+@dataclass(frozen=True)
+class PlayerLabels:
+    """The player's part of the table of labels."""
+
+    animations: tuple[PlayerAnimation, ...]
+
+
+@dataclass(frozen=True)
+class BossLabels:
+    """A boss's part of the table of labels."""
+
+    animations: Words
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    """The table of labels, but for the groups of the bosses."""
+
+    player: Annotated[PlayerLabels, Mark.COVERED]
+    boss: Any = None
+
+
 def parse_animations(
-    file: Path, content: dict[str, object], boss: str, sources: dict[str, str] | None = None
+    file: Path, content: dict[str, Any], boss: str, sources: dict[str, str] | None = None
 ) -> tuple[tuple[PlayerAnimation, ...], tuple[str, ...]]:
     """The player's animation table and the labels of one boss, in the order of their ids; fills `sources` if given."""
     table = Table(file, "", content)
-    inner = table.table("player")
-    player = []
-    for row in inner.rows("animations"):
-        times = (row.number(key, low=0.0) for key in ("attack_s", "roll_s", "move_s"))
-        player.append(PlayerAnimation(row.text("name"), *times))
-        row.close(inherited_source=True)
-    inner.close(inherited_source=True)
-    table.cover("player")
+    player = table.read(LabelFile, sources).player.animations
     groups = dict(table.tables("boss"))
     if boss not in groups:
-        raise table.error(f"boss.{boss}", None, f"is missing{suggestion(boss, tuple(groups))}")
-    labels = groups[boss].texts("animations")
-    groups[boss].close(inherited_source=True)
-    found = table.close()
-    if sources is not None:
-        sources |= found
-    names = tuple(label.name for label in player)
-    _check_labels(inner, names)
+        raise table.error(f"boss.{boss}", None, f"is missing{suggestion(boss, groups)}")
+    labels = groups[boss].read(BossLabels).animations
+    _check_labels(table.table("player"), tuple(label.name for label in player))
     _check_once(groups[boss], labels)
-    return tuple(player), labels
+    return player, labels
 
 
 def _check_labels(table: Table, names: tuple[str, ...]) -> None:
@@ -209,7 +281,7 @@ def _check_labels(table: Table, names: tuple[str, ...]) -> None:
     stops = NEEDED_LABELS[2:]
     first = names.index(stops[0])
     if names[first : first + len(stops)] != stops:
-        raise table.error("animations", list(names[first : first + len(stops)]), f"must be {', '.join(stops)} in a row")
+        raise table.error("animations", names[first : first + len(stops)], f"must be {', '.join(stops)} in a row")
 
 
 def _check_once(table: Table, names: tuple[str, ...]) -> None:
@@ -218,189 +290,75 @@ def _check_once(table: Table, names: tuple[str, ...]) -> None:
             raise table.error("animations", name, "is there twice; the position of a label is its id")
 
 
-def parse_player(file: Path, content: dict[str, object], animations: tuple[str, ...]) -> Player:
-    """Check the content of the player's file; `animations` are the player's known labels."""
+def parse_player(file: Path, content: dict[str, Any], animations: tuple[str, ...]) -> Player:
+    """Check the content of a character's file; `animations` are the player's known labels."""
     sources: dict[str, str] = {}
     table = Table(file, "", content)
-    name = table.text("name")
-    clock, body = table.table("clock"), table.table("body")
-    values = {
-        "label_s_per_step": clock.number("label_s_per_step", low=0.01, high=1.0),
-        "hp": body.number("hp", low=1.0),
-        "sp": body.number("sp", low=1.0),
-        "sp_floor": body.number("sp_floor", high=0.0),
-        "sp_per_s": body.number("sp_per_s", low=0.0),
-        "sp_delay_ticks": body.number("sp_delay_ticks", low=0.0),
-        "input_delay_ticks": body.number("input_delay_ticks", low=0.0, high=5.0),
-        "radius_m": body.number("radius_m", low=0.0, high=LARGEST_BODY_M),
-    }
-    attributes = _attributes(table.table("attributes"), sources) if table.has("attributes") else {}
-    weapon, defended = table.table("weapon"), table.table("defence")
-    attack, defence = weapon.number("attack", low=1.0), parse_defence(defended)
-    walk, camera = _walk(table.table("walk"), sources), _camera(table.table("camera"), sources)
-    roll = _roll(table.table("roll"), animations, sources)
-    moves = tuple(_move(key, inner, animations, attack, sources) for key, inner in table.tables("move"))
-    flinch, fall = table.table("flinch"), table.table("fall")
-    flinch_labels, fall_labels = (
-        flinch.texts("animations", among=animations, count=4),
-        fall.texts("animations", among=animations, count=2),
-    )
-    flinch_s, loop_s = flinch.number("label_s", low=0.0), fall.number("loop_from_s", low=0.0)
-    after_label, after_s = flinch.text("after_animation", among=animations), flinch.number("after_s", low=0.0)
-    for inner in (clock, body, weapon, defended, flinch, fall):
-        sources |= {f"{inner.path}.{key}": source for key, source in inner.close().items()}
-    table.close(inherited_source=True)
-    _check_names(table, moves, roll)
+    read = table.read(CharacterFile, sources)
+    check_defence(table.table("defence"), read.defence)
+    _check_roll(table.table("roll"), read.roll, animations)
+    for key, labels in (("flinch", read.flinch.flinch_animations), ("fall", read.fall.fall_animations)):
+        for label in labels:
+            table.table(key).check_known("animations", label, animations)
+    table.table("flinch").check_known("after_animation", read.flinch.flinch_after_animation, animations)
+    for move, (_, inner) in zip(read.moves, table.tables("move"), strict=True):
+        _check_move(inner, move, animations)
+    _check_names(table, read.moves, read.roll)
     return Player(
-        name, **values, attributes=attributes, attack=attack, defence=defence,
-        walk=walk, camera=camera, roll=roll, moves=moves,
-        flinch_animations=flinch_labels, flinch_s=flinch_s, flinch_after_animation=after_label, flinch_after_s=after_s,
-        fall_animations=fall_labels, fall_loop_from_s=loop_s, sources=sources,
+        name=read.name, defence=read.defence, walk=read.walk, camera=read.camera, roll=read.roll,
+        moves=tuple(_armed(move, read.weapon.attack) for move in read.moves), sources=sources,
+        **vars(read.clock), **vars(read.body), **vars(read.weapon), **vars(read.flinch), **vars(read.fall),
     )  # fmt: skip
 
 
-def _closed(table: Table, sources: dict[str, str]) -> None:
-    sources |= {f"{table.path}.{key}": source for key, source in table.close().items()}
-
-
-def _attributes(table: Table, sources: dict[str, str]) -> dict[str, int]:
-    attributes = {name: table.whole(name, low=1, high=LARGEST_ATTRIBUTE) for name in table.names()}
-    _closed(table, sources)
-    return attributes
-
-
-def _walk(table: Table, sources: dict[str, str]) -> Walk:
-    shares = ("first_share", "first_share_back", "carry_roll", "carry_into_attack")
-    rest = ("stops_after_steps", "stop_tail_m", "stop_s", "linger_s")
-    walk = Walk(
-        full_m=table.numbers("full_m", low=0.0, count=4),
-        stop_m=table.numbers("stop_m", low=0.0, count=4),
-        after_roll_shares=table.numbers("after_roll_shares", low=0.0, high=1.0, count=2),
-        turn_rad_per_s=table.number("turn_rad_per_s", low=0.0, high=FASTEST_TURN_RAD_PER_S),
-        **{key: table.number(key, low=0.0, high=1.0) for key in shares},
-        **{key: table.number(key, low=0.0) for key in rest},
+def _armed(move: PlayerMove, attack: float) -> PlayerMove:
+    """The move with the power that the weapon gives to its blows."""
+    strikes = (
+        replace(strike, power=Power(attack * strike.motion_value, strike.power.attack_type))
+        if strike.motion_value
+        else strike
+        for strike in move.strikes
     )
-    _closed(table, sources)
-    return walk
+    return replace(move, strikes=tuple(strikes))
 
 
-def _camera(table: Table, sources: dict[str, str]) -> Camera:
-    shares = ("pivot_share_per_step", "yaw_share_per_step", "press_share")
-    camera = Camera(
-        **{key: table.number(key, low=0.0, high=1.0) for key in shares},
-        distance_m=table.number("distance_m", low=0.0),
-        height_m=table.number("height_m"),
-        view_z=table.number("view_z", low=-1.0, high=1.0),
-    )
-    _closed(table, sources)
-    return camera
+def _check_roll(table: Table, roll: Roll, animations: tuple[str, ...]) -> None:
+    for label in roll.animations:
+        table.check_known("animations", label, animations)
+    profiles = (roll.forward_m, roll.right_m, roll.left_m, roll.backward_right_m, roll.backward_left_m)
+    if len({len(profile) for profile in profiles}) > 1:
+        raise table.error("forward_m", roll.forward_m, "must be as long as the other directions of the roll")
 
 
-def _roll(table: Table, animations: tuple[str, ...], sources: dict[str, str]) -> Roll:
-    first, second = table.texts("animations", among=animations, count=2)
-    spans: dict[str, Any] = {key: table.span(key, low=0.0) for key in ("invulnerable_s", "turn_s")}
-    numbers: dict[str, Any] = {
-        key: table.number(key, low=0.0)
-        for key in (
-            "sp_cost", "regen_from_s", "settle_s", "again_within_s", "carry", "carry_roll", "carry_direction_m",
-            "first_forward_m", "first_backward_m", "first_sideways_m",
-        )
-    }  # fmt: skip
-    numbers["end_s"] = table.number("end_s", low=0.0, high=LONGEST_S)
-    numbers["turn_rad_per_s"] = table.number("turn_rad_per_s", low=0.0, high=FASTEST_TURN_RAD_PER_S)
-    numbers["first_s"] = table.number("first_s", low=0.001, high=LONGEST_S)
-    step_s = table.number("step_s", low=0.01, high=LONGEST_S)
-    names = ("forward_m", "right_m", "left_m", "backward_right_m", "backward_left_m")
-    profiles: dict[str, Any] = {key: table.numbers(key) for key in names}
-    if len({len(profile) for profile in profiles.values()}) > 1:
-        raise table.error(
-            "forward_m", list(profiles["forward_m"]), "must be as long as the other directions of the roll"
-        )
-    roll = Roll(
-        (first, second), **numbers, **spans, step_s=step_s, **profiles,
-        on_light=table.text("on_light"), on_heavy=table.text("on_heavy"),
-    )  # fmt: skip
-    _closed(table, sources)
-    return roll
+def _check_move(table: Table, move: PlayerMove, animations: tuple[str, ...]) -> None:
+    table.check_known("animation", move.animation, animations)
+    for key in SPANS:
+        span = getattr(move, key)
+        if span[1] > move.end_s:
+            raise table.error(key, span, f"lies past the end of the move at {move.end_s:g}")
+    for time_s in move.sp_s:
+        table.check_at_most("sp_s", time_s, move.end_s)
+    if list(move.sp_s) != sorted(move.sp_s) or len(move.sp_s) > MAX_PAYMENTS:
+        raise table.error("sp_s", move.sp_s, f"must be at most {MAX_PAYMENTS} times in order")
+    if move.motion is not None:
+        check_motion(table.table("motion"), move.motion, MOTION_LISTS)
+    for strike, (_, inner) in zip(move.strikes, table.tables("strike"), strict=True):
+        _check_strike(inner, strike, move)
 
 
-def _span(table: Table, key: str, end_s: float) -> Span:
-    if not table.has(key):
-        return NO_SPAN
-    span = table.span(key, low=0.0)
-    if span[1] > end_s:
-        raise table.error(key, list(span), f"lies past the end of the move at {end_s:g}")
-    return span
-
-
-def _move(name: str, table: Table, animations: tuple[str, ...], attack: float, sources: dict[str, str]) -> PlayerMove:
-    kind = table.text("kind", among=PLAYER_KINDS)
-    animation = table.text("animation", among=animations)
-    end_s = table.number("end_s", low=0.0, high=LONGEST_S)
-    spans: dict[str, Any] = {key: _span(table, key, end_s) for key in SPANS}
-    numbers: dict[str, Any] = {
-        key: table.number(key, low=0.0, default=default)
-        for key, default in (
-            ("sp_cost", 0.0), ("regen_from_s", NEVER_S), ("guarded_damage_factor", 1.0),
-            ("held_m", 0.0), ("lock_s", NEVER_S),
-        )
-    }  # fmt: skip
-    sp_s = _due_s(table, end_s)
-    links: dict[str, Any] = {key: table.text(key, default="") for key in LINKS}
-    strikes = tuple(_strike(key, inner, kind, end_s, attack, sources) for key, inner in table.tables("strike"))
-    motion = parse_motion(table.table("motion"), sources, MOTION_LISTS) if table.has("motion") else None
-    knocked_down = table.flag("knocked_down")
-    _closed(table, sources)
-    return PlayerMove(
-        name, animation, kind, end_s, sp_s=sp_s, **numbers, **spans, **links, knocked_down=knocked_down,
-        strikes=strikes, motion=motion,
-    )  # fmt: skip
-
-
-def _due_s(table: Table, end_s: float) -> tuple[float, ...]:
-    """When stamina is due: one time, or several at which an equal part of it is."""
-    if not table.has("sp_s"):
-        return (0.0,)
-    if not table.is_list("sp_s"):
-        return (table.number("sp_s", low=0.0, high=end_s),)
-    times = table.numbers("sp_s", low=0.0, high=end_s)
-    if list(times) != sorted(times) or len(times) > MAX_PAYMENTS:
-        raise table.error("sp_s", list(times), f"must be at most {MAX_PAYMENTS} times in order")
-    return times
-
-
-def _strike(name: str, table: Table, kind: str, end_s: float, attack: float, sources: dict[str, str]) -> Strike:
-    from_s = table.number("from_s", low=0.0)
-    to_s = table.number("to_s")
+def _check_strike(table: Table, strike: Strike, move: PlayerMove) -> None:
+    from_s, to_s, end_s = strike.from_s, strike.to_s, move.end_s
     if not from_s < to_s <= end_s:
         raise table.error("to_s", to_s, f"must come after from_s = {from_s:g} and not past the move's end at {end_s:g}")
-    aimed = kind != "riposte"
-    strike = Strike(
-        name,
-        from_s,
-        to_s,
-        reach_m=table.number("reach_m", low=0.0) if aimed else 0.0,
-        arc_deg=table.number("arc_deg", low=0.0, high=180.0) if aimed else 0.0,
-        power=_strike_power(table, attack),
-        poise=table.number("poise", low=0.0, default=0.0),
-    )
-    _closed(table, sources)
-    return strike
-
-
-def _strike_power(table: Table, attack: float) -> Power:
-    if table.has("damage"):
-        if table.has("motion_value"):
-            raise table.error("motion_value", table.number("motion_value"), "stands beside damage; give one of them")
-        return Power(damage=table.number("damage", low=0.0))
-    if not table.has("motion_value"):
-        raise table.error("motion_value", None, "is missing; give motion_value and attack_type, or damage")
-    share = table.number("motion_value", low=0.01, high=100.0)
-    return Power(attack * share, table.text("attack_type", among=ATTACK_TYPES))
+    for key in ("reach_m", "arc_deg"):
+        if move.kind == "riposte" and key in table.content:
+            raise table.error(key, table.content[key], "means nothing for a riposte, which lands wherever the boss is")
+        if move.kind != "riposte" and key not in table.content:
+            raise table.missing(key, "a number")
+    check_power(table, "motion_value")
 
 
 def _check_names(table: Table, moves: tuple[PlayerMove, ...], roll: Roll) -> None:
-    names = tuple(move.name for move in moves)
     kinds = {move.name: move.kind for move in moves}
     for needed, kind in NEEDED_MOVES.items():
         if needed not in kinds:
@@ -410,5 +368,5 @@ def _check_names(table: Table, moves: tuple[PlayerMove, ...], roll: Roll) -> Non
     links = {f"move.{move.name}.{key}": getattr(move, key) for move in moves for key in LINKS if getattr(move, key)}
     links |= {"roll.on_light": roll.on_light, "roll.on_heavy": roll.on_heavy}
     for where, target in links.items():
-        if target not in names:
-            raise table.error(where, target, f"is a follow-up that is no move{suggestion(target, names)}")
+        if target not in kinds:
+            raise table.error(where, target, f"is a follow-up that is no move{suggestion(target, kinds)}")

@@ -1,12 +1,24 @@
-"""Reads one TOML table strictly: every key known, every number in range and with a stated source."""
+"""Reads data files strictly.
+
+The tables of a file are dataclasses: their fields are the keys, and msgspec checks types and bounds. What it leaves is
+done here: an unknown key is refused, every number has a stated source, and an error names file, key, value and the way
+out. (msgspec's own errors name neither the value nor the key of a table in a table, nor a word that is near.)
+"""
 
 from __future__ import annotations
 
+import enum
 import math
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
 
 from soulsgym.errors import DataError, suggestion
 
@@ -14,6 +26,43 @@ SOURCES = ("measured", "derived", "public", "guess")
 """measured: a recording of the game; derived: worked out from those; public: published; guess: what players know."""
 LARGEST = 1e6
 """No number of a data file is larger, so that whatever the simulator makes of one stays finite."""
+
+T = TypeVar("T")
+
+
+class Mark(enum.Enum):
+    """What a field of a dataclass is beside its type; given with Annotated."""
+
+    NAMED = "its tables have names; one that has a field `name` gets it there"
+    COVERED = "the source of the table around it stands for all numbers in it"
+    SAME_TABLE = "its keys stand in the table around it"
+    IN_ORDER = "its first number is not above its second"
+    ONE_OR_MORE = "a single number stands for a list of one"
+
+
+@dataclass(frozen=True)
+class Key:
+    """The name of a field in the file, if it is another."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Without:
+    """A key of a field's dataclass that does not exist here."""
+
+    keys: frozenset[str]
+
+    def __init__(self, *keys: str) -> None:
+        object.__setattr__(self, "keys", frozenset(keys))
+
+
+Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+NotNegative = Annotated[float, Meta(ge=0.0, le=LARGEST)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Numbers = Annotated[tuple[Number, ...], Meta(min_length=1)]
+Words = Annotated[tuple[str, ...], Meta(min_length=1)]
+Span = Annotated[tuple[NotNegative, NotNegative], Mark.IN_ORDER]
 
 
 def read_text(file: Path) -> str:
@@ -41,194 +90,294 @@ def read_toml(file: Path) -> dict[str, Any]:
     return parse_toml(file, read_text(file))
 
 
+@dataclass(frozen=True)
+class Part:
+    """A field of a dataclass as a file has it."""
+
+    field: str
+    key: str
+    hint: Any
+    item: Any  # the dataclass of the table or the tables that it is; None for a plain value
+    is_many: bool
+    is_required: bool
+    is_number: bool
+    marks: frozenset[Mark]
+    without: frozenset[str]
+
+
+@cache
+def parts_of(kind: Any, given: frozenset[str] = frozenset(), without: frozenset[str] = frozenset()) -> tuple[Part, ...]:
+    """The fields of a dataclass as a file has them, but for those that are given and for keys that do not exist."""
+    hints = get_type_hints(kind, include_extras=True)
+    parts = (_part(one, hints[one.name]) for one in fields(kind))
+    return tuple(part for part in parts if part.field not in given and part.key not in without)
+
+
+def _part(one: Field[Any], hint: Any) -> Part:
+    base, notes = _bare(hint)
+    many = get_origin(base) is tuple and is_dataclass(get_args(base)[0])
+    item = get_args(base)[0] if many else base
+    return Part(
+        field=one.name,
+        key=next((note.name for note in notes if isinstance(note, Key)), one.name),
+        hint=hint,
+        item=item if is_dataclass(item) else None,
+        is_many=many,
+        is_required=one.default is MISSING and one.default_factory is MISSING,
+        is_number=_holds_numbers(base),
+        marks=frozenset(note for note in notes if isinstance(note, Mark)),
+        without=frozenset().union(*(note.keys for note in notes if isinstance(note, Without))),
+    )
+
+
+@cache
+def keys_of(kind: Any, given: frozenset[str], without: frozenset[str]) -> Mapping[str, Part]:
+    """The keys of a dataclass's table, those of dataclasses in the same table among them."""
+    return {
+        inner.key: inner
+        for part in parts_of(kind, given, without)
+        for inner in (parts_of(part.item, without=part.without) if Mark.SAME_TABLE in part.marks else (part,))
+    }
+
+
+def _bare(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """A hint without Annotated and None, and what Annotated adds to it."""
+    base, notes = (hint.__origin__, hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
+    if get_origin(base) in (Union, UnionType):
+        [base] = [kind for kind in get_args(base) if kind is not NoneType]
+        base, more = _bare(base)
+        notes += more
+    return base, notes
+
+
+def _holds_numbers(hint: Any) -> bool:
+    base, _ = _bare(hint)
+    return base in (int, float) or (get_origin(base) is not Literal and any(map(_holds_numbers, get_args(base))))
+
+
 class Table:
-    """A table of a data file from which values are taken by name, once each."""
+    """A table of a data file."""
 
     def __init__(self, file: Path, path: str, content: object) -> None:
         if not isinstance(content, Mapping):
             raise DataError(file, path, content, "must be a table")
-        self.file, self.path = file, path
-        self._content: dict[str, Any] = dict(content)
-        self._known: list[str] = ["source"]
-        self._numbers: list[str] = []
-        self._source = self._content.pop("source", None)
+        self.file, self.path, self.content = file, path, content
 
     def error(self, key: str, value: object, reason: str) -> DataError:
         """The error for `value` under `key` of this table, or for the table itself."""
-        return DataError(self.file, ".".join(part for part in (self.path, key) if part), value, reason)
+        return DataError(self.file, self._path(key), list(value) if isinstance(value, tuple) else value, reason)
 
-    def has(self, key: str) -> bool:
-        """Is the key there, not yet taken?"""
-        self._known.append(key)
-        return key in self._content
+    def missing(self, key: str, what: str) -> DataError:
+        """The error for a key that must be there."""
+        return self.error(key, None, f"is missing; give {what}")
 
-    def names(self) -> tuple[str, ...]:
-        """What is there, not yet taken."""
-        return tuple(self._content)
+    def check_known(self, key: str, word: str, known: tuple[str, ...]) -> None:
+        """Refuse a word that is none of the known ones."""
+        if word not in known:
+            raise self.error(key, word, f"is not known{suggestion(word, known)}")
 
-    def is_list(self, key: str) -> bool:
-        """Is there a list under the key?"""
-        return isinstance(self._content.get(key), list)
-
-    def _take(self, key: str, kind: str) -> Any:
-        self._known.append(key)
-        if key not in self._content:
-            raise self.error(key, None, f"is missing; give {kind}")
-        return self._content.pop(key)
-
-    def number(self, key: str, *, low: float = -LARGEST, high: float = LARGEST, default: float | None = None) -> float:
-        """A number within [low, high]."""
-        if default is not None and not self.has(key):
-            return default
-        value = self._take(key, "a number")
-        self._numbers.append(key)
-        return self._checked(key, value, low, high)
-
-    def whole(self, key: str, *, low: int, high: int) -> int:
-        """A whole number within [low, high]."""
-        value = self.number(key, low=low, high=high)
-        if not value.is_integer():
-            raise self.error(key, value, "must be a whole number")
-        return int(value)
-
-    def numbers(self, key: str, *, low: float = -LARGEST, high: float = LARGEST, count: int = 0) -> tuple[float, ...]:
-        """A list of numbers within [low, high]; `count` fixes its length."""
-        values = self._take(key, "a list of numbers")
-        self._numbers.append(key)
-        if not isinstance(values, list) or not values or (count and len(values) != count):
-            raise self.error(key, values, f"must be a list of {count or 'one or more'} numbers")
-        return tuple(self._checked(key, value, low, high) for value in values)
-
-    def lists(self, key: str) -> list[tuple[float, ...]]:
-        """A list of lists of numbers."""
-        rows = self._take(key, "a list of lists of numbers")
-        self._numbers.append(key)
-        if not isinstance(rows, list) or not rows or not all(isinstance(row, list) for row in rows):
-            raise self.error(key, rows, "must be a list of lists of numbers")
-        return [tuple(self._checked(key, value, -LARGEST, LARGEST) for value in row) for row in rows]
-
-    def span(self, key: str, *, low: float = -LARGEST, high: float = LARGEST) -> tuple[float, float]:
-        """Two numbers, the first not above the second."""
-        first, second = self.numbers(key, low=low, high=high, count=2)
-        if first > second:
-            raise self.error(key, [first, second], "must not begin above its end")
-        return first, second
-
-    def _checked(self, key: str, value: object, low: float, high: float) -> float:
-        # isfinite would fail on a whole number that no float can hold; the bounds refuse it.
-        endless = isinstance(value, float) and not math.isfinite(value)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or endless:
-            raise self.error(key, value, "must be a finite number")
-        if value < low:
-            raise self.error(key, value, f"must be at least {low:g}")
+    def check_at_most(self, key: str, value: float, high: float) -> None:
+        """Refuse a number that is above another."""
         if value > high:
             raise self.error(key, value, f"must be at most {high:g}")
-        return float(value)
-
-    def text(self, key: str, *, among: tuple[str, ...] | None = None, default: str | None = None) -> str:
-        """A string, one of `among` if given."""
-        if default is not None and not self.has(key):
-            return default
-        value = self._take(key, "a string")
-        if not isinstance(value, str):
-            raise self.error(key, value, "must be a string")
-        if among is not None and value not in among:
-            raise self.error(key, value, f"is not known{suggestion(value, among)}")
-        return value
-
-    def texts(self, key: str, *, among: tuple[str, ...] | None = None, count: int = 0) -> tuple[str, ...]:
-        """A list of strings, each one of `among` if given; `count` fixes its length."""
-        values = self._take(key, "a list of strings")
-        if not isinstance(values, list) or not values or (count and len(values) != count):
-            raise self.error(key, values, f"must be a list of {count or 'one or more'} strings")
-        for value in values:
-            if not isinstance(value, str):
-                raise self.error(key, value, "must be a string")
-            if among is not None and value not in among:
-                raise self.error(key, value, f"is not known{suggestion(value, among)}")
-        return tuple(values)
-
-    def flag(self, key: str) -> bool:
-        """True or false; false when absent."""
-        if not self.has(key):
-            return False
-        value = self._take(key, "true or false")
-        if not isinstance(value, bool):
-            raise self.error(key, value, "must be true or false")
-        return value
 
     def table(self, key: str) -> Table:
         """The table under `key`."""
-        return Table(self.file, f"{self.path}.{key}" if self.path else key, self._take(key, "a table"))
+        if key not in self.content:
+            raise self.missing(key, "a table")
+        return Table(self.file, self._path(key), self.content[key])
 
     def tables(self, key: str) -> Iterator[tuple[str, Table]]:
         """Every table in the table under `key`, by name; none when absent."""
-        if not self.has(key):
-            return
-        content = self._take(key, "a table of tables")
-        path = f"{self.path}.{key}" if self.path else key
+        content = self.content.get(key, {})
         if not isinstance(content, Mapping):
             raise self.error(key, content, "must be a table of tables")
-        for name, inner in content.items():
-            yield name, Table(self.file, f"{path}.{name}", inner)
+        return ((name, Table(self.file, self._path(f"{key}.{name}"), inner)) for name, inner in content.items())
 
     def rows(self, key: str) -> Iterator[Table]:
         """Every table in the list under `key`; none when absent."""
-        if not self.has(key):
-            return
-        content = self._take(key, "a list of tables")
+        content = self.content.get(key, [])
         if not isinstance(content, list):
             raise self.error(key, content, "must be a list of tables")
-        path = f"{self.path}.{key}" if self.path else key
-        for index, inner in enumerate(content):
-            yield Table(self.file, f"{path}[{index}]", inner)
+        return (Table(self.file, self._path(f"{key}[{index}]"), inner) for index, inner in enumerate(content))
 
-    def weights(self, key: str) -> dict[str, float]:
-        """A table of weights by name, at least one of them above 0."""
-        inner = self.table(key)
-        weights = {name: inner.number(name, low=0.0) for name in list(inner._content)}
-        if not any(weights.values()):
-            raise self.error(key, weights, "must hold at least one weight above 0")
-        inner.close(inherited_source=True)
-        self.cover(key)
-        return weights
+    def text(self, key: str) -> str:
+        """A string, before the rest of the table is read."""
+        if key not in self.content:
+            raise self.missing(key, "a string")
+        value = self.content[key]
+        if not isinstance(value, str):
+            raise self.error(key, value, "must be a string")
+        return value
 
-    def named(self, key: str, *, low: float = -LARGEST, high: float = LARGEST) -> dict[str, float]:
-        """A table of numbers by name; empty when absent."""
-        if not self.has(key):
-            return {}
-        inner = self.table(key)
-        numbers = {name: inner.number(name, low=low, high=high) for name in list(inner._content)}
-        inner.close(inherited_source=True)
-        self.cover(key)
-        return numbers
+    def read(
+        self,
+        kind: type[T],
+        sources: dict[str, str] | None = None,
+        *,
+        without: frozenset[str] = frozenset(),
+        covered: bool = False,
+        **given: object,
+    ) -> T:
+        """The dataclass that this table describes, with fields that are `given`; adds the source of every number.
 
-    def cover(self, key: str) -> None:
-        """This table's source stands for the numbers inside `key` too."""
-        self._numbers.append(key)
+        Sources are not asked for if those of the table around it cover this one.
+        """
+        outline: Any = (kind, frozenset(given), without)
+        parts, keys = parts_of(*outline), keys_of(*outline)
+        self._check_keys(keys)
+        found = {part.field: self._value(part, sources, covered) for part in keys.values() if self._has(part)}
+        for part in parts:
+            if Mark.SAME_TABLE in part.marks:
+                inner = parts_of(part.item, without=part.without)
+                own = {one.field: found.pop(one.field) for one in inner if one.field in found}
+                found[part.field] = self._convert(part.item, own, inner)
+        made = self._convert(kind, {**found, **given}, parts)
+        self._note_sources(keys, sources, covered)
+        return made
 
-    def close(self, *, inherited_source: bool = False) -> dict[str, str]:
-        """Refuse what was not taken, and return the source of every number that was."""
-        for key, value in self._content.items():
-            raise self.error(key, value, f"is not a known key{suggestion(key, tuple(self._known))}")
-        self._check_source()
-        if inherited_source and self._source is None:
-            return {}
-        return {key: self._source_of(key) for key in self._numbers}
+    def _path(self, key: str) -> str:
+        return f"{self.path}.{key}" if self.path and key else self.path or key
 
-    def _check_source(self) -> None:
-        by_key = self._source if isinstance(self._source, Mapping) else {"": self._source}
-        for name, source in by_key.items():
+    def _check_keys(self, known: Mapping[str, Part]) -> None:
+        for key, value in self.content.items():
+            if key not in known and key != "source":
+                raise self.error(key, value, f"is not a known key{suggestion(key, [*known, 'source'])}")
+
+    def _has(self, part: Part) -> bool:
+        if part.key in self.content:
+            return True
+        if part.is_required:
+            raise self.missing(part.key, _what(part.hint))
+        return False
+
+    def _value(self, part: Part, sources: dict[str, str] | None, covered: bool) -> Any:
+        value = self.content[part.key]
+        if part.item is not None:
+            covered = covered or Mark.COVERED in part.marks
+            if not part.is_many:
+                return self.table(part.key).read(part.item, sources, without=part.without, covered=covered)
+            if Mark.NAMED not in part.marks:
+                return [row.read(part.item, sources, covered=covered) for row in self.rows(part.key)]
+            has_name = "name" in part.item.__dataclass_fields__
+            made = []
+            for name, table in self.tables(part.key):
+                given: dict[str, Any] = {"name": name} if has_name else {}
+                made.append(table.read(part.item, sources, covered=covered, **given))
+            return made
+        if Mark.ONE_OR_MORE in part.marks and isinstance(value, (int, float)) and not isinstance(value, bool):
+            return [value]
+        if isinstance(value, dict) and "source" in value:
+            self.table(part.key)._check_source(value)
+            return {key: inner for key, inner in value.items() if key != "source"}
+        return value
+
+    def _convert(self, kind: type[T], values: Mapping[str, Any], parts: tuple[Part, ...]) -> T:
+        try:
+            made = msgspec.convert(values, kind)
+        except msgspec.ValidationError as error:
+            for part in parts:
+                if part.field in values and part.item is None and not _fits(values[part.field], part.hint):
+                    inner, bad, reason = _explained(values[part.field], part.hint)
+                    raise self.error(part.key + inner, bad, reason) from None
+            raise self.error("", values, str(error)) from None  # none of the above: an error of ours
+        for part in parts:
+            if Mark.IN_ORDER in part.marks and part.field in values:
+                first, second = getattr(made, part.field)
+                if first > second:
+                    raise self.error(part.key, (first, second), "must not begin above its end")
+        return made
+
+    def _note_sources(self, keys: Mapping[str, Part], sources: dict[str, str] | None, covered: bool) -> None:
+        self._check_source(keys)
+        if covered:
+            return
+        for key in self.content:
+            if key != "source" and (keys[key].is_number or Mark.COVERED in keys[key].marks):
+                source = self._source_of(key)
+                if sources is not None:
+                    sources[self._path(key)] = source
+
+    def _check_source(self, known: Collection[str]) -> None:
+        given = self.content.get("source")
+        for name, source in (given if isinstance(given, Mapping) else {"": given}).items():
             key = f"source.{name}" if name else "source"
-            if name not in ("", "*", *self._known):
-                raise self.error(key, source, f"names no key here{suggestion(name, tuple(self._known))}")
+            if name not in ("", "*", "source") and name not in known:
+                raise self.error(key, source, f"names no key here{suggestion(name, [*known, 'source'])}")
             if source is not None and source not in SOURCES:
                 raise self.error(key, source, f"is not one of {', '.join(SOURCES)}")
 
     def _source_of(self, key: str) -> str:
-        source = self._source
+        source = self.content.get("source")
         if isinstance(source, Mapping):
             source = source.get(key, source.get("*"))
         if source is None:
             raise self.error(key, None, f"has no source; give one of {', '.join(SOURCES)}")
         return str(source)
+
+
+def _fits(value: object, hint: Any) -> bool:
+    try:
+        msgspec.convert(value, hint)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _what(hint: Any) -> str:
+    """What to give for a key that is missing."""
+    base, _ = _bare(hint)
+    if get_origin(base) is tuple:
+        return f"a list of {_items(get_args(base)[0])}"
+    if base is str or get_origin(base) is Literal:
+        return "a string"
+    return "a number" if base in (int, float) else "a table"
+
+
+def _items(hint: Any) -> str:
+    base, _ = _bare(hint)
+    if get_origin(base) is tuple:
+        return f"lists of {_items(get_args(base)[0])}"
+    if is_dataclass(base):
+        return "tables"
+    return "numbers" if base in (int, float) else "strings"
+
+
+def _explained(value: Any, hint: Any) -> tuple[str, object, str]:
+    """Why a value does not fit: where in it, what it is, and the reason."""
+    base, notes = _bare(hint)
+    meta = next((note for note in notes if isinstance(note, Meta)), Meta())
+    origin, inner = get_origin(base), get_args(base)
+    if origin is tuple:
+        count, items = len(inner) if inner[-1] is not Ellipsis else 0, _items(inner[0])
+        if not isinstance(value, list) or not value or (count and len(value) != count):
+            number = "" if items.startswith("lists") else f"{count or 'one or more'} "
+            return "", value, f"must be a list of {number}{items}"
+        return _explained(next(one for one in value if not _fits(one, inner[0])), inner[0])
+    if origin is Literal and isinstance(value, str):
+        return "", value, f"is not known{suggestion(value, inner)}"
+    if origin is Literal or base is str:
+        return "", value, "must be a string"
+    if base is bool:
+        return "", value, "must be true or false"
+    if base in (int, float):
+        return "", value, _number_reason(value, base, meta)
+    if not isinstance(value, Mapping):
+        return "", value, "must be a table"
+    name, bad = next((name, one) for name, one in value.items() if not _fits(one, inner[1]))
+    deeper, bad, reason = _explained(bad, inner[1])
+    return f".{name}{deeper}", bad, reason
+
+
+def _number_reason(value: object, kind: type[Any], meta: Meta) -> str:
+    # isfinite would fail on a whole number that no float can hold; the bounds refuse it.
+    endless = isinstance(value, float) and not math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or endless:
+        return "must be a finite number"
+    if meta.lt is not None:
+        return f"must be at least {meta.ge:g} and below {meta.lt:g}"
+    if meta.ge is not None and value < meta.ge:
+        return f"must be at least {meta.ge:g}"
+    if meta.le is not None and value > meta.le:
+        return f"must be at most {meta.le:g}"
+    return "must be a whole number" if kind is int else "must be a number"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from soulsgym.spec.reader import Table
+from msgspec import Meta
 
-LARGEST_OFFSET = 4096
-LARGEST_VALUE = (1 << 31) - 1
+from soulsgym.spec.reader import Key, Mark, NotNegative, Table
+
+Whole = Annotated[int, Meta(ge=0, le=(1 << 31) - 1)]
 
 
 @dataclass(frozen=True)
@@ -17,9 +18,9 @@ class Attribute:
     """One attribute of a character, and where it lies in the block of all of them."""
 
     name: str
-    offset: int
-    low: int
-    high: int
+    offset: Annotated[int, Meta(ge=0, le=4096)]
+    low: Whole
+    high: Whole
 
     @property
     def key(self) -> str:
@@ -31,40 +32,19 @@ class Attribute:
 class LockOn:
     """How the game's lock-on is widened for a fight."""
 
-    bonus_range_m: float
-    unseen_s: float
+    bonus_range_m: NotNegative
+    unseen_s: NotNegative
 
 
 @dataclass(frozen=True)
 class Title:
-    """One game."""
+    """One game; `id` is the name of its folder."""
 
     id: str
-    attributes: tuple[Attribute, ...]
-    lock_on: LockOn | None = None
+    attributes: Annotated[tuple[Attribute, ...], Key("attribute"), Mark.COVERED] = ()
+    lock_on: Annotated[LockOn | None, Mark.COVERED] = None
 
 
 def parse_title(file: Path, content: dict[str, Any]) -> Title:
-    """Check the content of a title's file, which lies in the folder that is called like the title."""
-    table = Table(file, "", content)
-    attributes = tuple(_attribute(row) for row in table.rows("attribute"))
-    table.cover("attribute")
-    lock_on = None
-    if table.has("lock_on"):
-        inner = table.table("lock_on")
-        lock_on = LockOn(inner.number("bonus_range_m", low=0.0), inner.number("unseen_s", low=0.0))
-        inner.close(inherited_source=True)
-        table.cover("lock_on")
-    table.close()
-    return Title(file.parent.name, attributes, lock_on)
-
-
-def _attribute(row: Table) -> Attribute:
-    attribute = Attribute(
-        name=row.text("name"),
-        offset=row.whole("offset", low=0, high=LARGEST_OFFSET),
-        low=row.whole("low", low=0, high=LARGEST_VALUE),
-        high=row.whole("high", low=0, high=LARGEST_VALUE),
-    )
-    row.close(inherited_source=True)
-    return attribute
+    """Check the content of a title's file."""
+    return Table(file, "", content).read(Title, id=file.parent.name)

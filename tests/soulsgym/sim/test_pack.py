@@ -298,7 +298,7 @@ def test_timers_are_counted_within_their_phase(spec):
 
 
 def test_interrupts_have_a_row_for_each_of_their_moves(spec):
-    interrupt = Interrupt(("sweep", "chop"), 0.5, (-30.0, 30.0), (3.0, 9.0), "leap")
+    interrupt = Interrupt(moves=("sweep", "chop"), at_s=0.5, bearing_deg=(-30.0, 30.0), gap_m=(3.0, 9.0), act="leap")
     packed = pack(with_phase(spec, interrupts=(interrupt,)))[0]
     assert (packed["phases"][0]["interrupts"], packed["phases"][1]["interrupts"]) == (2, 0)
     rows = packed["interrupts"][:2]
@@ -312,7 +312,11 @@ def test_interrupts_have_a_row_for_each_of_their_moves(spec):
 def test_runs(spec, tables):
     assert (tables["acts"][:16]["run_from_m"] == 1e6).all()
     *acts, last = spec.boss.phases[0].acts
-    packed = pack(with_phase(spec, acts=(*acts, replace(last, run=Run(8.0, 0.5, 11.0, 7.0)))))[0]
+    packed = pack(
+        with_phase(
+            spec, acts=(*acts, replace(last, run=Run(from_m=8.0, chance=0.5, always_from_m=11.0, approach_m=7.0)))
+        )
+    )[0]
     row = packed["acts"][len(acts)]
     keys = ("run_from_m", "run_chance", "run_always_m", "run_approach_m")
     assert [row[key] for key in keys] == [8.0, 0.5, 11.0, 7.0]
@@ -402,7 +406,9 @@ def test_too_many_timers(spec):
 
 
 def test_too_many_moves_that_may_be_interrupted(spec):
-    interrupts = (Interrupt(("sweep", "chop"), 0.5, (-30.0, 30.0), (3.0, 9.0), "leap"),) * 16
+    interrupts = (
+        Interrupt(moves=("sweep", "chop"), at_s=0.5, bearing_deg=(-30.0, 30.0), gap_m=(3.0, 9.0), act="leap"),
+    ) * 16
     assert refused(with_phase(spec, interrupts=interrupts)) == ("phase.1.interrupt (moves)", MAX_INTERRUPTS + 1)
     pack(with_phase(spec, interrupts=interrupts[:-1]))
 

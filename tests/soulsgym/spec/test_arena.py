@@ -41,7 +41,7 @@ def corners(*places, to_next="wall"):
         ),
         ("boss_start", [140.0, 590.0, 0.0], "boss_start", [140.0, 590.0, 0.0], "must be a list of 4 numbers"),
         ("boss_start", [140.0, 590.0, 0.0, 0.0], "boss_start", [140.0, 590.0, 0.0, 0.0], "must lie between [110.0"),
-        ("player_starts", [[140.0, 590.0]], "player_starts", [140.0, 590.0], "must be x, y, z and a heading"),
+        ("player_starts", [[140.0, 590.0]], "player_starts", [140.0, 590.0], "must be a list of 4 numbers"),
         ("player_starts", [], "player_starts", [], "must be a list of lists of numbers"),
         (
             "player_starts",

@@ -126,8 +126,9 @@ def test_missing_key(data, key, given):
         (f"{SWEEP}.offset_m", 1.0, "means nothing for a sector; only for disc"),
         (f"{SWEEP}.half_width_m", 1.0, "means nothing for a sector; only for thrust"),
         ("move.leap.hit.landing.inner_m", 1.0, "means nothing for a disc; only for sector and thrust"),
-        ("move.leap.hit.landing.arc_deg", [-10.0, 10.0], "is not a known key"),
-        ("move.leap.hit.landing.sweep", True, "is not a known key"),
+        ("move.leap.hit.landing.arc_deg", [-10.0, 10.0], "means nothing for a disc; only for sector"),
+        ("move.leap.hit.landing.sweep", True, "means nothing for a disc; only for sector"),
+        ("move.chop.hit.chop.blade_deg", 10.0, "means nothing for a blow that does not sweep"),
         ("move.chop.hit.chop.arc_deg", [65.0, -65.0], "must not begin above its end unless it sweeps"),
         # Motion
         (f"{SWING}.motion.first_s", 0.0, "must be at least 0.001"),

@@ -182,6 +182,7 @@ def test_a_strike_may_have_plain_damage(data):
 )
 def test_attack_and_damage_together(data, file, blow, key, value):
     data.set(file, f"{blow}.damage", 77.0)
+    data.set(file, f"{blow}.source", "guess")
     error = data.refusal()
     assert (error.key, error.value) == (f"{blow}.{key}", value)
     assert error.reason == "stands beside damage; give one of them"

@@ -10,7 +10,7 @@ from soulsgym.spec.boss import NEEDED_MOVES
 from soulsgym.spec.fight import DATA
 from soulsgym.spec.reader import SOURCES
 
-COVERED = ("absorption", "animations", "chains", "corners", "links", "retreats", "run", "then", "weights")
+COVERED = ("absorption", "animations", "attributes", "chains", "corners", "links", "retreats", "run", "then", "weights")
 """Small tables that have the source of the table they stand in."""
 
 

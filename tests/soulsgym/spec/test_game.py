@@ -182,18 +182,18 @@ def test_a_start_outside_the_bounds(data):
 )
 def test_attributes_are_those_of_the_title(data, key, value, reason):
     if value is None:
-        data.remove(KNIGHT, f"attributes.{key}")
+        data.remove(KNIGHT, f"body.attributes.{key}")
     else:
-        data.set(KNIGHT, f"attributes.{key}", value)
+        data.set(KNIGHT, f"body.attributes.{key}", value)
     error = data.refusal()
     assert error.file.endswith("knight.toml")
-    assert (error.key, error.value) == (f"attributes.{key}", value)
+    assert (error.key, error.value) == (f"body.attributes.{key}", value)
     assert reason in error.reason
 
 
 def test_a_character_of_the_simulator_alone_needs_no_attributes(data):
-    data.remove(KNIGHT, "attributes")
-    assert data.refusal().key == "attributes.soul_level"
+    data.remove(KNIGHT, "body.attributes")
+    assert data.refusal().key == "body.attributes.soul_level"
     data.remove(IUDEX, "game")
     assert data.load().player.attributes == {}
 

@@ -13,11 +13,15 @@ from soulsgym.engine import standard_starts
 from soulsgym.errors import SoulsError
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import load_fight, variants
-from soulsgym.spec.boss import DrawBounds
+from soulsgym.spec.arena import ArenaTable
+from soulsgym.spec.boss import BossFile, BossMove, DrawBounds, Phase
 from soulsgym.spec.damage import damage_of
 from soulsgym.spec.draw import KINDS, MAX_STRENGTH, drawn_spec
 from soulsgym.spec.fight import DATA
-from soulsgym.spec.reader import Table
+from soulsgym.spec.overlay import Adjust
+from soulsgym.spec.player import BossLabels, CharacterFile, LabelFile
+from soulsgym.spec.reader import Mark, parts_of
+from soulsgym.spec.title import Title
 from soulsgym.state import Outcome
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -136,87 +140,29 @@ def test_the_example_hits_as_hard_as_the_guide_says(followed):
         assert re.search(rf"\b{attack}\s+takes\s+{damage}\b", GUIDE)
 
 
-EVERYTHING = """
-[move.run]
-animation = "WalkFrontBattle"
-kind = "walk"
-label_end_s = 9.0
-end_s = 9.0
-source = "guess"
-
-[move.hop]
-animation = "FallingDefault"
-kind = "hop"
-label_end_s = 0.6
-end_s = 0.6
-source = "guess"
-motion = { first_s = 0.1, step_s = 0.1, forward_m = [-1.0, -1.0], source = "guess" }
-
-[phase.1.act.thrust]
-run = { from_m = 8.0, chance = 0.5, always_from_m = 11.0, approach_m = 7.0 }
-
-[phase.1.act.hop]
-cooldown_s = 5.0
-after_odds = 0.0
-room_m = 2.0
-then = { thrust = 1.0 }
-then_within_deg = 120.0
-source = "guess"
-
-[[phase.1.interrupt]]
-moves = ["sweep"]
-at_s = 0.5
-act = "thrust"
-source = "guess"
-"""
-"""What Iudex does not do, but a boss may."""
-NAMED = (".weights", ".then", ".absorption", "attributes")
-"""Tables whose keys are names."""
+TABLES = (BossFile, BossMove, Phase, CharacterFile, ArenaTable, LabelFile, BossLabels, Title, Adjust)
+"""Whatever a file of a fight may hold."""
+HEADINGS = {"body", "opened", "defence", "randomize", "draw", "game", "phase", "rule", "act", "change", "move",
+            "clock", "weapon", "walk", "camera", "roll", "flinch", "fall"}  # fmt: skip
+"""Tables that a heading explains."""
 
 
-def test_every_key_is_explained(tmp_path, monkeypatch):
+def keys_in(kind):
+    """The keys of a dataclass's table and of all tables in it."""
+    for part in parts_of(kind):
+        if Mark.SAME_TABLE not in part.marks:
+            yield part.key
+        if part.item is not None:
+            yield from keys_in(part.item)
+
+
+def test_every_key_is_explained():
     explained = set(re.findall(r"`([^`\n]+)`", (DOCS / "data-format.md").read_text(encoding="utf-8")))
     words = {word for text in explained for word in re.split(r"[.\s]", text)}
-    asked = set()
-
-    def noting(method):
-        def noted(table, key, *rest):
-            if not table.path.endswith(NAMED):
-                asked.add(key)
-            return method(table, key, *rest)
-
-        return noted
-
-    monkeypatch.setattr(Table, "has", noting(Table.has))
-    monkeypatch.setattr(Table, "_take", noting(Table._take))
-    fresh = tmp_path / "fresh"
-    shutil.copytree(DATA, fresh)
-    (fresh / "darksouls3" / "bosses" / "iudex.rich.toml").write_text(EVERYTHING, encoding="utf-8")
-    load_fight("iudex", "hard", data=fresh)
-    load_fight("iudex", "rich", data=fresh)
-    assert len(asked) > 130
-    assert {"always_from_m", "room_m", "then_within_deg", "at_s", "every_s", "motion_value", "chance"} <= asked
-    tables = {
-        "attributes",
-        "game",
-        "change",
-        "clock",
-        "body",
-        "opened",
-        "defence",
-        "randomize",
-        "weapon",
-        "draw",
-        "walk",
-        "camera",
-        "roll",
-        "flinch",
-        "fall",
-        "phase",
-        "rule",
-        "act",
-    }
-    assert asked - words - tables == set()
+    keys = {key for kind in TABLES for key in keys_in(kind)} - {"id"}
+    assert len(keys) > 130
+    assert {"always_from_m", "room_m", "then_within_deg", "at_s", "every_s", "motion_value", "chance"} <= keys
+    assert keys - words - HEADINGS == set()
 
 
 def test_every_bound_tells_what_it_draws():

@@ -1,18 +1,89 @@
-"""Tables of a data file: what is taken, what is refused, and where each number comes from."""
+"""Tables of a data file: what is read, what is refused, and where each number comes from."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pytest
+from msgspec import Meta
 
 from soulsgym.errors import LONGEST_VALUE, DataError, suggestion
-from soulsgym.spec.reader import LARGEST, Table, read_toml
+from soulsgym.spec.reader import (
+    LARGEST,
+    Key,
+    Mark,
+    NotNegative,
+    Number,
+    Numbers,
+    Share,
+    Span,
+    Table,
+    Without,
+    Words,
+    read_toml,
+)
 
 FILE = Path("some.toml")
 
 
+@dataclass(frozen=True)
+class Inner:
+    hp: Number
+    poise: Number = 0.0
+
+
+@dataclass(frozen=True)
+class Blow:
+    name: str
+    reach_m: NotNegative
+    power: Annotated[Inner | None, Mark.COVERED, Without("poise")] = None
+
+
+@dataclass(frozen=True)
+class Row:
+    weight: Number
+
+
+@dataclass(frozen=True)
+class Whole:
+    hp: Annotated[float, Meta(ge=2.0, le=4.0)] = 3.0
+    anything: Number = 0.0
+    count: Annotated[int, Meta(ge=1, le=9)] = 1
+    chase: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.0
+    pair: tuple[Number, Number] = (0.0, 0.0)
+    many: Numbers = ()
+    span: Span = (0.0, 0.0)
+    places: Annotated[tuple[tuple[Number, Number], ...], Meta(min_length=1)] = ()
+    due_s: Annotated[Numbers, Mark.ONE_OR_MORE] = ()
+    name: str = ""
+    shape: Literal["sector", "disc"] = "disc"
+    words: Words = ()
+    two_words: tuple[str, str] = ("", "")
+    sweep: bool = False
+    weights: Mapping[str, NotNegative] = field(default_factory=dict)
+    inner: Inner | None = None
+    same: Annotated[Row | None, Mark.SAME_TABLE] = None
+    rows: Annotated[tuple[Row, ...], Key("row"), Mark.COVERED] = ()
+    blows: Annotated[tuple[Blow, ...], Key("blow"), Mark.NAMED] = ()
+
+
+@dataclass(frozen=True)
+class Needed:
+    hp: Number
+    name: str
+    shape: Literal["sector", "disc"]
+    many: Numbers
+    words: Words
+    places: tuple[tuple[Number, Number], ...]
+    weights: Mapping[str, Share]
+    inner: Inner
+    rows: tuple[Row, ...]
+
+
 def table(**content) -> Table:
-    return Table(FILE, "part", content)
+    return Table(FILE, "part", {"weight": 1.0, "source": "guess"} | content)
 
 
 def refused(call) -> DataError:
@@ -21,136 +92,236 @@ def refused(call) -> DataError:
     return caught.value
 
 
+def refusal(**content) -> DataError:
+    return refused(lambda: table(**content).read(Whole))
+
+
 def test_error_names_file_key_and_value():
-    error = refused(lambda: table(reach_m=-1).number("reach_m", low=0.0))
-    assert str(error) == "some.toml: part.reach_m = -1: must be at least 0"
-    assert (error.file, error.key, error.value) == ("some.toml", "part.reach_m", -1)
+    error = refusal(hp=-1)
+    assert str(error) == "some.toml: part.hp = -1: must be at least 2"
+    assert (error.file, error.key, error.value) == ("some.toml", "part.hp", -1)
 
 
 def test_error_of_the_outermost_table_has_no_leading_dot():
-    assert refused(lambda: Table(FILE, "", {}).number("hp")).key == "hp"
+    assert refused(lambda: Table(FILE, "", {}).read(Inner)).key == "hp"
 
 
 def test_error_shows_no_more_than_the_beginning_of_a_long_value():
-    error = refused(lambda: table(hp=list(range(1000))).number("hp"))
+    error = refusal(hp=list(range(1000)))
     assert "..." in str(error)
     assert len(str(error)) < LONGEST_VALUE + 80
     assert error.value == list(range(1000))
 
 
+@pytest.mark.parametrize("key", ["hp", "anything", "count", "chase"])
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, True, "3", [3], {}, None])
-def test_number_refuses_what_is_none(value):
-    error = refused(lambda: table(hp=value).number("hp"))
-    assert error.reason == "must be a finite number"
+def test_number_refuses_what_is_none(key, value):
+    error = refusal(**{key: value})
+    assert (error.key, error.reason) == (f"part.{key}", "must be a finite number")
 
 
 @pytest.mark.parametrize(("value", "reason"), [(4.5, "at most 4"), (10**400, "at most 4"), (-(10**400), "at least 2")])
 def test_number_refuses_what_is_out_of_range(value, reason):
-    assert reason in refused(lambda: table(hp=value).number("hp", low=2.0, high=4.0)).reason
+    assert reason in refusal(hp=value).reason
 
 
 def test_number_has_bounds_even_if_none_are_asked_for():
-    assert table(hp=LARGEST).number("hp") == LARGEST
-    assert "at most 1e+06" in refused(lambda: table(hp=2.0 * LARGEST).number("hp")).reason
+    assert table(anything=LARGEST).read(Whole).anything == LARGEST
+    assert "at most 1e+06" in refusal(anything=2.0 * LARGEST).reason
 
 
-def test_missing_number_says_what_to_give():
-    assert refused(lambda: table().number("hp")).reason == "is missing; give a number"
-
-
-def test_default_stands_for_a_missing_number_but_not_for_a_bad_one():
-    assert table().number("hp", default=3.0) == 3.0
-    refused(lambda: table(hp="3").number("hp", default=3.0))
-
-
-@pytest.mark.parametrize("value", [[], [1.0], [1.0, 2.0, 3.0], 1.0, "12", {"a": 1.0}])
-def test_numbers_refuses_another_count_or_kind(value):
-    assert refused(lambda: table(at=value).numbers("at", count=2)).reason == "must be a list of 2 numbers"
-
-
-def test_numbers_names_the_bad_one():
-    assert refused(lambda: table(at=[1.0, "b"]).numbers("at")).value == "b"
-
-
-def test_span_may_not_begin_above_its_end():
-    assert table(at=[1.0, 1.0]).span("at") == (1.0, 1.0)
-    assert refused(lambda: table(at=[2.0, 1.0]).span("at")).reason == "must not begin above its end"
-
-
-@pytest.mark.parametrize("value", [[], 1.0, [1.0], [[1.0], 2.0]])
-def test_lists_refuses_what_is_no_list_of_lists(value):
-    assert "list of lists" in refused(lambda: table(at=value).lists("at")).reason
-
-
-def test_text_suggests_the_nearest_word():
-    error = refused(lambda: table(shape="sectr").text("shape", among=("sector", "disc")))
-    assert error.reason == "is not known, did you mean 'sector'?"
-
-
-def test_text_lists_the_words_when_none_is_near():
-    error = refused(lambda: table(shape="zzz").text("shape", among=("sector", "disc")))
-    assert error.reason == "is not known; known are disc, sector"
-
-
-@pytest.mark.parametrize("value", [1, True, ["a"], {}])
-def test_text_refuses_another_kind(value):
-    assert refused(lambda: table(name=value).text("name")).reason == "must be a string"
+@pytest.mark.parametrize("value", [-0.1, 1.0, 5])
+def test_number_that_may_not_reach_its_bound(value):
+    assert table(chase=0.999).read(Whole).chase == 0.999
+    assert refusal(chase=value).reason == "must be at least 0 and below 1"
 
 
 @pytest.mark.parametrize(
     ("value", "reason"),
+    [(1.5, "must be a whole number"), (0, "must be at least 1"), (10, "must be at most 9"), (2.0, "a whole number")],
+)
+def test_whole_number(value, reason):
+    assert table(count=9).read(Whole).count == 9
+    assert reason in refusal(count=value).reason
+
+
+def test_a_whole_number_is_a_number():
+    read = table(hp=3, pair=[1, 2]).read(Whole)
+    assert (type(read.hp), read.pair, type(read.pair[0])) == (float, (1.0, 2.0), float)
+
+
+@pytest.mark.parametrize(
+    ("key", "what"),
     [
-        ([], "must be a list of 2 strings"),
-        ("ab", "must be a list of 2 strings"),
-        (["a"], "must be a list of 2 strings"),
-        (["a", 1], "must be a string"),
-        (["a", "c"], "is not known; known are a, b"),
+        ("hp", "a number"),
+        ("name", "a string"),
+        ("shape", "a string"),
+        ("many", "a list of numbers"),
+        ("words", "a list of strings"),
+        ("places", "a list of lists of numbers"),
+        ("weights", "a table"),
+        ("inner", "a table"),
+        ("rows", "a list of tables"),
     ],
 )
-def test_texts_refuses(value, reason):
-    assert refused(lambda: table(at=value).texts("at", among=("a", "b"), count=2)).reason == reason
+def test_what_is_missing_says_what_to_give(key, what):
+    whole = {
+        "hp": 1.0, "name": "", "shape": "disc", "many": [1.0], "words": ["a"], "places": [[1.0, 2.0]],
+        "weights": {"a": 1.0}, "inner": {"hp": 1.0, "source": "guess"}, "rows": [{"weight": 1.0, "source": "guess"}],
+        "source": "guess",
+    }  # fmt: skip
+    assert Table(FILE, "part", whole).read(Needed).inner.hp == 1.0
+    del whole[key]
+    error = refused(lambda: Table(FILE, "part", whole).read(Needed))
+    assert (error.key, error.value, error.reason) == (f"part.{key}", None, f"is missing; give {what}")
+
+
+def test_default_stands_for_a_missing_number_but_not_for_a_bad_one():
+    assert table().read(Whole).hp == 3.0
+    assert refusal(hp="3").value == "3"
+
+
+@pytest.mark.parametrize("value", [[], [1.0], [1.0, 2.0, 3.0], 1.0, "12", {"a": 1.0}, None])
+def test_numbers_refuses_another_count_or_kind(value):
+    assert refusal(pair=value).reason == "must be a list of 2 numbers"
+
+
+@pytest.mark.parametrize("value", [[], 1.0, "12", {"a": 1.0}])
+def test_a_list_has_at_least_one_number(value):
+    assert refusal(many=value).reason == "must be a list of one or more numbers"
+
+
+def test_numbers_names_the_bad_one():
+    error = refusal(many=[1.0, "b"])
+    assert (error.key, error.value, error.reason) == ("part.many", "b", "must be a finite number")
+
+
+def test_a_single_number_may_stand_for_a_list():
+    assert table(due_s=2).read(Whole).due_s == (2.0,)
+    assert table(due_s=[2, 3]).read(Whole).due_s == (2.0, 3.0)
+    for value in (True, [], "2"):
+        assert refusal(due_s=value).reason == "must be a list of one or more numbers"
+
+
+def test_span_may_not_begin_above_its_end():
+    assert table(span=[1.0, 1.0]).read(Whole).span == (1.0, 1.0)
+    error = refusal(span=[2.0, 1.0])
+    assert (error.value, error.reason) == ([2.0, 1.0], "must not begin above its end")
+
+
+@pytest.mark.parametrize("value", [[], 1.0, "ab", {}])
+def test_lists_refuses_what_is_no_list_of_lists(value):
+    assert refusal(places=value).reason == "must be a list of lists of numbers"
+
+
+@pytest.mark.parametrize("row", [1.0, [1.0], [1.0, 2.0, 3.0], {}])
+def test_lists_names_the_bad_row(row):
+    error = refusal(places=[[1.0, 2.0], row])
+    assert (error.key, error.value, error.reason) == ("part.places", row, "must be a list of 2 numbers")
+
+
+def test_text_suggests_the_nearest_word():
+    assert refusal(shape="sectr").reason == "is not known, did you mean 'sector'?"
+
+
+def test_text_lists_the_words_when_none_is_near():
+    assert refusal(shape="zzz").reason == "is not known; known are disc, sector"
+
+
+@pytest.mark.parametrize("key", ["name", "shape"])
+@pytest.mark.parametrize("value", [1, True, ["a"], {}])
+def test_text_refuses_another_kind(key, value):
+    assert refusal(**{key: value}).reason == "must be a string"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("two_words", [], "must be a list of 2 strings"),
+        ("two_words", "ab", "must be a list of 2 strings"),
+        ("two_words", ["a"], "must be a list of 2 strings"),
+        ("two_words", ["a", 1], "must be a string"),
+        ("words", [], "must be a list of one or more strings"),
+        ("words", [1], "must be a string"),
+    ],
+)
+def test_texts_refuses(key, value, reason):
+    assert refusal(**{key: value}).reason == reason
 
 
 def test_flag_is_false_when_absent_and_nothing_but_true_or_false():
-    assert table().flag("sweep") is False
-    assert table(sweep=True).flag("sweep") is True
-    assert refused(lambda: table(sweep=1).flag("sweep")).reason == "must be true or false"
+    assert table().read(Whole).sweep is False
+    assert table(sweep=True).read(Whole).sweep is True
+    assert refusal(sweep=1).reason == "must be true or false"
 
 
 @pytest.mark.parametrize("content", [3, "text", [], None])
 def test_table_must_be_a_table(content):
-    assert refused(lambda: table(strike=content).table("strike")).key == "part.strike"
+    for key in ("inner", "weights"):
+        error = refusal(**{key: content})
+        assert (error.key, error.reason) == (f"part.{key}", "must be a table")
 
 
 def test_tables_and_rows_name_their_place():
-    assert [inner.path for _, inner in table(hit={"first": {}, "second": {}}).tables("hit")] == [
-        "part.hit.first",
-        "part.hit.second",
-    ]
-    assert [inner.path for inner in table(rule=[{}, {}]).rows("rule")] == ["part.rule[0]", "part.rule[1]"]
-    assert refused(lambda: list(table(hit=3).tables("hit"))).reason == "must be a table of tables"
-    assert refused(lambda: list(table(rule={}).rows("rule"))).reason == "must be a list of tables"
-    assert refused(lambda: list(table(rule=[3]).rows("rule"))).key == "part.rule[0]"
+    blow = {"reach_m": -1.0, "source": "guess"}
+    assert refusal(blow={"first": blow}).key == "part.blow.first.reach_m"
+    assert refusal(row=[{"weight": 1.0}, {"weight": "b"}]).key == "part.row[1].weight"
+    assert refusal(inner={"hp": "b"}).key == "part.inner.hp"
+    assert refusal(blow=3).reason == "must be a table of tables"
+    assert refusal(row={}).reason == "must be a list of tables"
+    assert (refusal(row=[3]).key, refusal(row=[3]).reason) == ("part.row[0]", "must be a table")
 
 
-def test_weights_need_one_above_zero():
-    assert table(weights={"a": 0, "b": 2}).weights("weights") == {"a": 0.0, "b": 2.0}
-    for weights in ({}, {"a": 0.0}):
-        assert "above 0" in refused(lambda weights=weights: table(weights=weights).weights("weights")).reason
-    assert refused(lambda: table(weights={"a": -1.0}).weights("weights")).key == "part.weights.a"
+def test_named_tables_get_their_name_and_take_no_other():
+    blow = {"reach_m": 1.0, "source": "guess"}
+    assert table(blow={"first": blow}).read(Whole).blows == (Blow("first", 1.0),)
+    assert refusal(blow={"first": blow | {"name": "x"}}).key == "part.blow.first.name"
 
 
-def test_close_refuses_what_nobody_took():
-    opened = table(hp=1.0, reech_m=2.0, source="guess")
-    opened.number("hp")
-    opened.has("reach_m")
-    assert refused(opened.close).reason == "is not a known key, did you mean 'reach_m'?"
+def test_numbers_by_name():
+    assert table(weights={"a": 0, "b": 2, "source": "guess"}).read(Whole).weights == {"a": 0.0, "b": 2.0}
+    error = refusal(weights={"a": -1.0})
+    assert (error.key, error.value, error.reason) == ("part.weights.a", -1.0, "must be at least 0")
+    assert refusal(weights={"a": 1.0, "source": "heard"}).key == "part.weights.source"
 
 
-def test_close_gives_the_source_of_every_number():
-    opened = table(hp=1.0, poise=2.0, at=[1.0, 2.0], name="x", source={"*": "guess", "hp": "public"})
-    opened.number("hp"), opened.number("poise"), opened.numbers("at"), opened.text("name")
-    assert opened.close() == {"hp": "public", "poise": "guess", "at": "guess"}
+def test_a_part_may_stand_in_the_same_table():
+    assert table(weight=2.0).read(Whole).same == Row(2.0)
+    assert refusal(weight="b").key == "part.weight"
+
+
+def test_what_is_given_is_no_key():
+    assert Table(FILE, "", {}).read(Inner, hp=7.0) == Inner(7.0)
+    assert refused(lambda: Table(FILE, "", {"hp": 1.0}).read(Inner, hp=7.0)).reason[:18] == "is not a known key"
+
+
+# ---------------------------------------------------------------- keys and sources
+
+
+def test_unknown_keys_are_refused_before_missing_ones():
+    error = refused(lambda: Table(FILE, "part", {"hpp": 1.0, "source": "guess"}).read(Inner))
+    assert (error.key, error.value, error.reason) == ("part.hpp", 1.0, "is not a known key, did you mean 'hp'?")
+
+
+def test_a_key_of_another_place_is_unknown():
+    error = refusal(blow={"first": {"reach_m": 1.0, "power": {"hp": 1.0, "poise": 1.0}, "source": "guess"}})
+    assert (error.key, error.reason) == ("part.blow.first.power.poise", "is not a known key; known are hp, source")
+
+
+def test_the_source_of_every_number_is_noted():
+    sources = {}
+    content = {"hp": 3.0, "pair": [1.0, 2.0], "name": "x", "weights": {"a": 1.0}, "row": [{"weight": 1.0}]}
+    blow = {"reach_m": 1.0, "power": {"hp": 1.0}, "source": "measured"}
+    table(**content, blow={"cut": blow}, source={"*": "guess", "hp": "public"}).read(Whole, sources)
+    assert sources == {
+        "part.hp": "public",
+        "part.pair": "guess",
+        "part.weights": "guess",
+        "part.weight": "guess",
+        "part.row": "guess",
+        "part.blow.cut.reach_m": "measured",
+        "part.blow.cut.power": "measured",
+    }
 
 
 @pytest.mark.parametrize(
@@ -160,25 +331,22 @@ def test_close_gives_the_source_of_every_number():
         ({"poise": "guess"}, "part.hp", "has no source; give one of measured, derived, public, guess"),
         ("heard", "part.source", "is not one of measured, derived, public, guess"),
         (["guess"], "part.source", "is not one of measured, derived, public, guess"),
+        (3, "part.source", "is not one of measured, derived, public, guess"),
         ({"*": "guess", "hp": "heard"}, "part.source.hp", "is not one of measured, derived, public, guess"),
         ({"*": "guess", "pois": "public"}, "part.source.pois", "names no key here, did you mean 'poise'?"),
     ],
 )
-def test_close_refuses_a_bad_source(source, key, reason):
+def test_a_bad_source_is_refused(source, key, reason):
     content = {"hp": 1.0, "poise": 2.0} | ({} if source is None else {"source": source})
-    opened = table(**content)
-    opened.number("hp"), opened.number("poise")
-    error = refused(opened.close)
+    error = refused(lambda: Table(FILE, "part", content).read(Inner))
     assert (error.key, error.reason) == (key, reason)
 
 
-def test_row_without_a_source_leaves_it_to_the_table_around_it():
-    row = table(weight=1.0)
-    row.number("weight")
-    assert row.close(inherited_source=True) == {}
-    around = table(chains=[])
-    around.cover("chains")
-    assert refused(around.close).key == "part.chains"
+def test_a_table_in_a_table_has_a_source_of_its_own_unless_it_is_covered():
+    assert refusal(inner={"hp": 1.0}).key == "part.inner.hp"
+    assert table(row=[{"weight": 1.0}]).read(Whole).rows == (Row(1.0),)
+    assert refusal(row=[{"weight": 1.0, "source": "heard"}]).key == "part.row[0].source"
+    assert refusal(row=[{"weight": 1.0}], source={"weight": "guess"}).key == "part.row"
 
 
 def test_suggestion_without_anything_known():
