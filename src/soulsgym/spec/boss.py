@@ -23,7 +23,6 @@ from soulsgym.spec.reader import (
     Share,
     Span,
     Table,
-    Without,
     Words,
 )
 
@@ -144,7 +143,7 @@ class BossMove:
     label_end_s: NotNegative
     end_s: MoveTime
     blend_s: NotNegative = 0.0
-    motion: Annotated[Motion | None, Without("backward_m")] = None
+    motion: Motion | None = None
     tracks: Annotated[tuple[Track, ...], Key("track"), Mark.NAMED] = ()
     stretches: Annotated[tuple[Stretch, ...], Key("stretch"), Mark.NAMED] = ()
     hits: Annotated[tuple[Hit, ...], Key("hit"), Mark.NAMED] = ()
@@ -404,10 +403,13 @@ def _game_boss(table: Table, sources: dict[str, str]) -> Boss:
 
 
 def check_motion(table: Table, motion: Motion, keys: tuple[str, ...]) -> None:
-    """Refuse a motion of a boss's or a player's move that cannot be; `keys` are the lists it may hold."""
-    lists = {key: getattr(motion, key) for key in keys}
+    """Refuse a motion of a boss's or a player's move that cannot be; `keys` are what it may hold beside its times."""
+    for key in table.content:
+        if key not in ("first_s", "step_s", "source", *keys):
+            raise table.unknown(key, ("first_s", "step_s", *keys))
+    lists = {key: getattr(motion, key) for key in keys if key != "loop_from_s"}
     if not any(lists.values()):
-        raise table.missing("forward_m", f"one or more of {', '.join(keys)}")
+        raise table.missing("forward_m", f"one or more of {', '.join(lists)}")
     loop_from_s = motion.loop_from_s
     if loop_from_s is None:
         return
@@ -423,7 +425,7 @@ def check_motion(table: Table, motion: Motion, keys: tuple[str, ...]) -> None:
         )
 
 
-MOTION_LISTS = ("forward_m", "right_m", "chase_share")
+MOTION_KEYS = ("forward_m", "right_m", "chase_share", "loop_from_s")
 
 
 def _check_move(table: Table, move: BossMove, animations: tuple[str, ...], reactions: tuple[str, ...]) -> None:
@@ -432,7 +434,7 @@ def _check_move(table: Table, move: BossMove, animations: tuple[str, ...], react
     table.check_at_most("label_end_s", move.label_end_s, move.end_s)
     table.check_at_most("link_s", move.link_s, move.label_end_s)
     if move.motion is not None:
-        check_motion(table.table("motion"), move.motion, MOTION_LISTS)
+        check_motion(table.table("motion"), move.motion, MOTION_KEYS)
     windows: tuple[Track | Stretch | Hit, ...] = (*move.tracks, *move.stretches, *move.hits)
     tables = (inner for key in ("track", "stretch", "hit") for _, inner in table.tables(key))
     for window, inner in zip(windows, tables, strict=True):

@@ -55,6 +55,8 @@ def damage_of(power: Power, defence: Defence) -> float:
 
 def check_power(table: Table, value: str) -> None:
     """Refuse a blow that has neither damage nor an attack type and a `value` (its key), or both."""
+    if value != "attack" and "attack" in table.content:
+        raise table.unknown("attack", (value, "attack_type", "damage"))
     if "damage" in table.content:
         for key in (value, "attack_type"):
             if key in table.content:

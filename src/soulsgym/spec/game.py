@@ -55,18 +55,18 @@ class GameTable:
     """The [game] table of a boss's file."""
 
     resting: Words
-    statuses: Words = ()
+    statuses: Words = ()  # status effects that the boss builds up in the player
     bonfire: str
     bonfire_m: Point
     fog_wall: Pose
     fog_view: Point
     behind_fog_m: Point
     near: Near
-    changes: Annotated[tuple[PhaseChange, ...], Key("change")] = ()
+    changes: Annotated[tuple[PhaseChange, ...], Key("change")] = ()  # one for each phase but the first
 
 
-@dataclass(frozen=True)
-class GameSetup:
+@dataclass(frozen=True, kw_only=True)
+class GameSetup(GameTable):
     """A fight as the running game needs it."""
 
     boss: str
@@ -78,21 +78,12 @@ class GameSetup:
     player_sp_floor: float
     boss_hp: int
     phases: int
-    resting: tuple[str, ...]
-    statuses: tuple[str, ...]  # status effects that the boss builds up in the player
     low_m: Point
     high_m: Point
     centre_m: tuple[float, float]
-    bonfire: str
-    bonfire_m: Point
-    fog_wall: Pose
-    fog_view: Point
-    behind_fog_m: Point
     player_start: Pose
     player_starts: tuple[Pose, ...]
     boss_start: Pose
-    near: Near
-    changes: tuple[PhaseChange, ...]  # one for each phase but the first
     lock_on: LockOn
     player_animations: tuple[PlayerAnimation, ...]
     boss_animations: tuple[str, ...]
@@ -132,7 +123,9 @@ def game_setup(spec: FightSpec, table: GameTable, lock_on: LockOn) -> GameSetup:
     """What the running game needs of a fight."""
     boss, player, arena = spec.boss, spec.player, spec.arena
     heights = zip(arena.player_starts, arena.player_starts_z_m, strict=True)
+    changes = tuple(_named(boss, phase, change) for phase, change in enumerate(table.changes))
     return GameSetup(
+        **vars(table) | {"changes": changes},
         boss=Path(spec.boss_name).stem,
         name=boss.name,
         title=spec.title.id,
@@ -142,21 +135,12 @@ def game_setup(spec: FightSpec, table: GameTable, lock_on: LockOn) -> GameSetup:
         player_sp_floor=player.sp_floor,
         boss_hp=int(boss.hp),
         phases=len(table.changes) + 1,
-        resting=table.resting,
-        statuses=table.statuses,
         low_m=arena.low_m,
         high_m=arena.high_m,
         centre_m=arena.centre_m,
-        bonfire=table.bonfire,
-        bonfire_m=table.bonfire_m,
-        fog_wall=table.fog_wall,
-        fog_view=table.fog_view,
-        behind_fog_m=table.behind_fog_m,
         player_start=_with_height(arena.player_start, arena.player_start_z_m),
         player_starts=tuple(_with_height(start, z_m) for start, z_m in heights),
         boss_start=_with_height(arena.boss_start, arena.boss_start_z_m),
-        near=table.near,
-        changes=tuple(_named(boss, phase, change) for phase, change in enumerate(table.changes)),
         lock_on=lock_on,
         player_animations=spec.player_animations,
         boss_animations=spec.boss_animations,

@@ -22,7 +22,6 @@ from soulsgym.spec.reader import (
     Share,
     Span,
     Table,
-    Without,
     Words,
 )
 
@@ -40,7 +39,7 @@ NEEDED_LABELS = ("Idle", "Move", "RunStopFront", "RunStopBack", "RunStopLeft", "
 """Labels that the rules of walking show by name; the four of stopping follow each other."""
 SPANS = ("turn_s", "invulnerable_s", "parry_s", "guard_s")
 LINKS = ("on_light", "on_heavy", "on_roll", "on_end")
-MOTION_LISTS = ("forward_m", "right_m", "backward_m")
+MOTION_KEYS = ("forward_m", "right_m", "backward_m")
 MAX_PAYMENTS = 2
 """Times within a move at which stamina may be due."""
 
@@ -68,7 +67,7 @@ class Strike:
     to_s: Number
     reach_m: NotNegative = 0.0
     arc_deg: Angle = 0.0
-    power: Annotated[Power, Mark.SAME_TABLE, Without("attack")] = NO_POWER
+    power: Annotated[Power, Mark.SAME_TABLE] = NO_POWER
     poise: NotNegative = 0.0
     motion_value: Annotated[float, Meta(ge=0.01, le=100.0)] = 0.0  # share of the weapon's attack
 
@@ -97,7 +96,7 @@ class PlayerMove:
     on_roll: str = ""
     on_end: str = ""
     strikes: Annotated[tuple[Strike, ...], Key("strike"), Mark.NAMED] = ()
-    motion: Annotated[Motion | None, Without("chase_share", "loop_from_s")] = None
+    motion: Motion | None = None
 
 
 @dataclass(frozen=True)
@@ -341,7 +340,7 @@ def _check_move(table: Table, move: PlayerMove, animations: tuple[str, ...]) -> 
     if list(move.sp_s) != sorted(move.sp_s) or len(move.sp_s) > MAX_PAYMENTS:
         raise table.error("sp_s", move.sp_s, f"must be at most {MAX_PAYMENTS} times in order")
     if move.motion is not None:
-        check_motion(table.table("motion"), move.motion, MOTION_LISTS)
+        check_motion(table.table("motion"), move.motion, MOTION_KEYS)
     for strike, (_, inner) in zip(move.strikes, table.tables("strike"), strict=True):
         _check_strike(inner, strike, move)
 

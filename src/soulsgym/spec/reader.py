@@ -47,16 +47,6 @@ class Key:
     name: str
 
 
-@dataclass(frozen=True)
-class Without:
-    """A key of a field's dataclass that does not exist here."""
-
-    keys: frozenset[str]
-
-    def __init__(self, *keys: str) -> None:
-        object.__setattr__(self, "keys", frozenset(keys))
-
-
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 NotNegative = Annotated[float, Meta(ge=0.0, le=LARGEST)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -102,15 +92,13 @@ class Part:
     is_required: bool
     is_number: bool
     marks: frozenset[Mark]
-    without: frozenset[str]
 
 
 @cache
-def parts_of(kind: Any, given: frozenset[str] = frozenset(), without: frozenset[str] = frozenset()) -> tuple[Part, ...]:
-    """The fields of a dataclass as a file has them, but for those that are given and for keys that do not exist."""
+def parts_of(kind: Any, given: frozenset[str] = frozenset()) -> tuple[Part, ...]:
+    """The fields of a dataclass as a file has them, but for those that are given."""
     hints = get_type_hints(kind, include_extras=True)
-    parts = (_part(one, hints[one.name]) for one in fields(kind))
-    return tuple(part for part in parts if part.field not in given and part.key not in without)
+    return tuple(_part(one, hints[one.name]) for one in fields(kind) if one.name not in given)
 
 
 def _part(one: Field[Any], hint: Any) -> Part:
@@ -126,17 +114,16 @@ def _part(one: Field[Any], hint: Any) -> Part:
         is_required=one.default is MISSING and one.default_factory is MISSING,
         is_number=_holds_numbers(base),
         marks=frozenset(note for note in notes if isinstance(note, Mark)),
-        without=frozenset().union(*(note.keys for note in notes if isinstance(note, Without))),
     )
 
 
 @cache
-def keys_of(kind: Any, given: frozenset[str], without: frozenset[str]) -> Mapping[str, Part]:
+def keys_of(kind: Any, given: frozenset[str]) -> Mapping[str, Part]:
     """The keys of a dataclass's table, those of dataclasses in the same table among them."""
     return {
         inner.key: inner
-        for part in parts_of(kind, given, without)
-        for inner in (parts_of(part.item, without=part.without) if Mark.SAME_TABLE in part.marks else (part,))
+        for part in parts_of(kind, given)
+        for inner in (parts_of(part.item) if Mark.SAME_TABLE in part.marks else (part,))
     }
 
 
@@ -170,6 +157,10 @@ class Table:
     def missing(self, key: str, what: str) -> DataError:
         """The error for a key that must be there."""
         return self.error(key, None, f"is missing; give {what}")
+
+    def unknown(self, key: str, known: Collection[str]) -> DataError:
+        """The error for a key that does not exist here."""
+        return self.error(key, self.content[key], f"is not a known key{suggestion(key, [*known, 'source'])}")
 
     def check_known(self, key: str, word: str, known: tuple[str, ...]) -> None:
         """Refuse a word that is none of the known ones."""
@@ -215,7 +206,6 @@ class Table:
         kind: type[T],
         sources: dict[str, str] | None = None,
         *,
-        without: frozenset[str] = frozenset(),
         covered: bool = False,
         **given: object,
     ) -> T:
@@ -223,13 +213,13 @@ class Table:
 
         Sources are not asked for if those of the table around it cover this one.
         """
-        outline: Any = (kind, frozenset(given), without)
+        outline: Any = (kind, frozenset(given))
         parts, keys = parts_of(*outline), keys_of(*outline)
         self._check_keys(keys)
         found = {part.field: self._value(part, sources, covered) for part in keys.values() if self._has(part)}
         for part in parts:
             if Mark.SAME_TABLE in part.marks:
-                inner = parts_of(part.item, without=part.without)
+                inner = parts_of(part.item)
                 own = {one.field: found.pop(one.field) for one in inner if one.field in found}
                 found[part.field] = self._convert(part.item, own, inner)
         made = self._convert(kind, {**found, **given}, parts)
@@ -240,9 +230,9 @@ class Table:
         return f"{self.path}.{key}" if self.path and key else self.path or key
 
     def _check_keys(self, known: Mapping[str, Part]) -> None:
-        for key, value in self.content.items():
+        for key in self.content:
             if key not in known and key != "source":
-                raise self.error(key, value, f"is not a known key{suggestion(key, [*known, 'source'])}")
+                raise self.unknown(key, known)
 
     def _has(self, part: Part) -> bool:
         if part.key in self.content:
@@ -256,7 +246,7 @@ class Table:
         if part.item is not None:
             covered = covered or Mark.COVERED in part.marks
             if not part.is_many:
-                return self.table(part.key).read(part.item, sources, without=part.without, covered=covered)
+                return self.table(part.key).read(part.item, sources, covered=covered)
             if Mark.NAMED not in part.marks:
                 return [row.read(part.item, sources, covered=covered) for row in self.rows(part.key)]
             has_name = "name" in part.item.__dataclass_fields__

@@ -85,6 +85,7 @@ def test_missing_key(data, key, given):
         (f"{BLADE}.reach_m", -2.0, f"{BLADE}.reach_m", -2.0, "must be at least 0"),
         (f"{BLADE}.arc_deg", 190.0, f"{BLADE}.arc_deg", 190.0, "must be at most 180"),
         (f"{BLADE}.poise", -1.0, f"{BLADE}.poise", -1.0, "must be at least 0"),
+        (f"{BLADE}.attack", 99.0, f"{BLADE}.attack", 99.0, "is not a known key, did you mean 'attack_type'?"),
         (f"{BLADE}.push_m", 1.0, f"{BLADE}.push_m", 1.0, "is not a known key"),
         (f"{RIPOSTE}.reach_m", 2.0, f"{RIPOSTE}.reach_m", 2.0, "means nothing for a riposte"),
         (f"{RIPOSTE}.arc_deg", 60.0, f"{RIPOSTE}.arc_deg", 60.0, "means nothing for a riposte"),
