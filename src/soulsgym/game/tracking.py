@@ -13,6 +13,7 @@ import numpy.typing as npt
 from soulsgym.actions import NOTHING, Button
 from soulsgym.errors import ReadFailed
 from soulsgym.game.pacing import TICKS_PER_S
+from soulsgym.game.titles.values import wrap_angle
 from soulsgym.spec.game import FALL_MOVE, NO_MOVE, GameSetup
 from soulsgym.state import MAX_DURATION_S, Outcome
 
@@ -263,7 +264,7 @@ class Tracker:
 
 
 def _wrapped(pose: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-    return (*pose[:3], math.remainder(pose[3], 2.0 * math.pi))
+    return (*pose[:3], wrap_angle(pose[3]))
 
 
 def _fill(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from soulsgym.actions import DIRECTIONS, NOTHING
@@ -116,5 +114,4 @@ class Runner:
 def _room_m(arena: Arena) -> float:
     """Metres from the middle of the arena to its nearest edge."""
     x_m, y_m = arena.centre_m
-    ring = [(corner.x_m - x_m, corner.y_m - y_m) for corner in arena.corners]
-    return min(abs(a[0] * b[1] - a[1] * b[0]) / math.dist(a, b) for a, b in zip(ring, ring[1:] + ring[:1], strict=True))
+    return min(edge.offset_m - edge.out_x * x_m - edge.out_y * y_m for edge in arena.edges)

@@ -61,7 +61,7 @@ def rim(arena: Arena) -> list[Shape]:
             bands.append((CLIFF_FADE_M * j / CLIFF_BANDS, i, colour))
         lines.append(Shape(DASHES, edge, palette.CLIFF, width_px=3.0, dash_px=11.0))
     bands.sort(key=lambda band: -band[0])
-    return [Shape(POLYGON, _band(ring, i, width_m), colour) for width_m, i, colour in bands] + lines
+    return [Shape(POLYGON, _band(arena, i, width_m), colour) for width_m, i, colour in bands] + lines
 
 
 def grid_lines(arena: Arena) -> Iterator[tuple[Point, Point]]:
@@ -89,33 +89,24 @@ def _crossings(ring: list[Point], axis: int, value: float) -> list[Point]:
     return points
 
 
-def _band(ring: list[Point], i: int, width_m: float) -> list[Point]:
+def _band(arena: Arena, i: int, width_m: float) -> list[Point]:
     """A strip along the outside of an edge."""
-    following = (i + 1) % len(ring)
-    return [ring[i], ring[following], _outside(ring, following, width_m), _outside(ring, i, width_m)]
+    ring, following = ring_of(arena), (i + 1) % len(arena.corners)
+    return [ring[i], ring[following], _outside(arena, following, width_m), _outside(arena, i, width_m)]
 
 
-def _outside(ring: list[Point], i: int, width_m: float) -> Point:
-    """The corner i of a ring that runs `width_m` outside this one."""
-    before, here, after = ring[i - 1], ring[i], ring[(i + 1) % len(ring)]
-    a, b = _normal(before, here), _normal(here, after)
-    scale = width_m / (1.0 + a[0] * b[0] + a[1] * b[1])
-    return here[0] + (a[0] + b[0]) * scale, here[1] + (a[1] + b[1]) * scale
-
-
-def _normal(a: Point, b: Point) -> Point:
-    """Away from the arena across the edge from a to b."""
-    length = math.dist(a, b)
-    return (b[1] - a[1]) / length, (a[0] - b[0]) / length
+def _outside(arena: Arena, i: int, width_m: float) -> Point:
+    """The corner i of a ring that runs `width_m` outside the arena's."""
+    before, after, here = arena.edges[i - 1], arena.edges[i], arena.corners[i]
+    scale = width_m / (1.0 + before.out_x * after.out_x + before.out_y * after.out_y)
+    return here.x_m + (before.out_x + after.out_x) * scale, here.y_m + (before.out_y + after.out_y) * scale
 
 
 def _outside_m(arena: Arena, x: Grid, y: Grid) -> Grid:
     """Metres beyond the edge that a point is farthest outside of; negative inside."""
-    ring = ring_of(arena)
     beyond = np.full(x.shape, -np.inf)
-    for a, b in zip(ring, ring[1:] + ring[:1], strict=True):
-        nx, ny = _normal(a, b)
-        beyond = np.maximum(beyond, (x - a[0]) * nx + (y - a[1]) * ny)
+    for edge in arena.edges:
+        beyond = np.maximum(beyond, x * edge.out_x + y * edge.out_y - edge.offset_m)
     return beyond
 
 

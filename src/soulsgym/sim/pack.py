@@ -345,14 +345,8 @@ def _act_row(boss: Boss, act: Act, act_names: list[str]) -> Any:
 
 
 def _edges(spec: FightSpec) -> Array:
-    corners = spec.arena.corners
-    edges = np.zeros(len(corners), dtype_of(EdgeRow))
-    for row, a, b in zip(edges, corners, corners[1:] + corners[:1], strict=True):
-        length = math.hypot(b.x_m - a.x_m, b.y_m - a.y_m)
-        row["normal_x"], row["normal_y"] = (b.y_m - a.y_m) / length, -(b.x_m - a.x_m) / length
-        row["offset"] = row["normal_x"] * a.x_m + row["normal_y"] * a.y_m
-        row["cliff"] = a.to_next == "cliff"
-    return edges
+    rows = [(edge.out_x, edge.out_y, edge.offset_m, edge.cliff) for edge in spec.arena.edges]
+    return np.array(rows, dtype_of(EdgeRow))
 
 
 def _constants(spec: FightSpec, roll_curves: dict[str, int]) -> Array:
