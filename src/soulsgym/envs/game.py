@@ -123,8 +123,10 @@ class ScreenEnv(GameEnv):
 
 
 def _parts(spec: FightSpec, choices: PartChoices, *, random_pose: bool, full: bool, phase: int) -> FightParts:
-    given = PartChoices(**{"reward": reward_of(spec), **choices})
-    return make_parts(1, spec, given, random_pose=random_pose, full=full, phase=phase)
+    choices = PartChoices(**choices)
+    if choices.get("reward") is None:
+        choices["reward"] = reward_of(spec)
+    return make_parts(1, spec, choices, random_pose=random_pose, full=full, phase=phase)
 
 
 def reward_of(spec: FightSpec) -> Mapping[str, Any]:

@@ -77,13 +77,21 @@ def test_a_game_that_fails_cuts_the_fight_off(make):
     assert (info["won"], info["killed_by"]) == (False, "")
 
 
-def test_a_boss_without_a_file_shows_frost_and_takes_no_parts(make):
-    env = make(VORDT)
+@pytest.mark.parametrize("reward", [{}, {"reward": None}])
+def test_a_boss_without_moves_shows_frost_and_pays_no_way_to_the_middle(make, reward):
+    env = make(VORDT, **reward)
     observation, info = env.reset(seed=1)
     assert set(observation) == {*OBSERVATION_KEYS, "frost_resistance", "frost_effect"}
     assert observation in env.observation_space
     assert set(info["reward_terms"]) == {"dealt", "taken", "end"}
-    with pytest.raises(MisuseError, match=r"encoder cannot be chosen: .* has no file for the simulator"):
+
+
+def test_a_boss_without_moves_takes_the_parts_that_need_none(make):
+    env = make(VORDT, encoder="soulsai74", reward="duel", actions="no-parry")
+    observation, info = env.reset(seed=1)
+    assert observation in env.observation_space
+    assert info["action_mask"].shape == (19,)
+    with pytest.raises(MisuseError, match="encoder 'player' needs the edges of vordts_hall, which has none"):
         make(VORDT, encoder="player")
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from soulsgym.actions import ACTION_NAMES
 from soulsgym.compiling import inner, njit
+from soulsgym.errors import MisuseError
 from soulsgym.parts.encoders.classes import MOVEMENT, boss_classes, class_of, player_classes
 from soulsgym.parts.encoders.encoder import (
     Bounds,
@@ -256,6 +257,10 @@ class PlayerEncoder:
         sizes = [len(NUMBERS), *(len(blocks[block]) for block in BLOCKS)]
         self._places = np.array([tuple(np.cumsum(sizes))], PLACES)
         self._movement = self._bosses.number(MOVEMENT)
+        if not spec.arena.corners:
+            raise MisuseError(
+                f"encoder 'player' needs the edges of {spec.arena.name}, which has none; give another one"
+            )
         self._edges = np.array([astuple(edge) for edge in spec.arena.edges], EDGE)
         self._centre_m = np.array(spec.arena.centre_m)
         self._seen, self._memory = NamedRows(SEEN), np.zeros(n, MEMORY)
