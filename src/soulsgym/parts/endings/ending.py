@@ -106,4 +106,4 @@ def make_ending(given: Any = "standard", *, no_hit: bool = False) -> Ending:
     own = make_part("ending", part, keys=("name", "step_limit", "no_hit"), **settings)
     if not isinstance(own, FightOver):
         rules.append(own)
-    return AnyOf(*rules)
+    return AnyOf(*rules) if len(rules) > 1 else rules[0]
