@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,8 @@ import numpy.typing as npt
 from soulsgym.actions import CONTROL, Controls
 from soulsgym.engine import START, Snapshot, refuse_out_of_range
 from soulsgym.errors import MisuseError, StartError
-from soulsgym.sim.crew import Crew
 from soulsgym.sim.hidden import HIDDEN
-from soulsgym.sim.kernels import reset_masked, step_together
+from soulsgym.sim.kernels import reset_masked, step_block
 from soulsgym.sim.pack import pack_into
 from soulsgym.sim.tables import TABLES
 from soulsgym.spec import FightSpec
@@ -21,6 +21,8 @@ from soulsgym.state import FIGHT, Fights, Outcome, copied
 
 KIND = "sim-2"
 """Kind of a snapshot; the number rises when the meaning of HIDDEN changes."""
+BLOCK = 256
+"""Fights that a thread takes at once: about as long as it takes to wake another one."""
 
 
 class SimEngine:
@@ -70,10 +72,8 @@ class SimEngine:
         self.hidden["table"] = self.hidden["next_table"] = 2 * self._blocks
         self._phase, self._changes, self._randomize = phase, changes, float(randomize)
         self._controls: Controls = np.zeros(n, CONTROL)
-        self._crew = self._crew_of(threads)
-
-    def _crew_of(self, threads: int) -> Crew:
-        return Crew(step_together, (self.fights, self.hidden, self._controls, self.tables), threads)
+        self._helpers = threads - 1
+        self._pool = ThreadPoolExecutor(self._helpers, "fights") if self._helpers else None
 
     def reset(
         self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None = None
@@ -93,7 +93,10 @@ class SimEngine:
         if controls.dtype != CONTROL or len(controls) != len(self.fights):
             raise MisuseError(f"controls are {len(controls)} x {controls.dtype}; give {len(self.fights)} x CONTROL")
         self._controls.view(np.uint16)[:] = controls.view(np.uint16)
-        self._crew.step(skip)
+        if self._pool is None:
+            step_block(self.fights, self.hidden, self._controls, self.tables, skip, 0, len(self.fights))
+        else:
+            self._step_blocks(self._pool, skip)
 
     def replace(self, block: int, spec: FightSpec, *, all_begin: bool = False) -> bool:
         """Let new fights of a block begin on another moveset, while those that run keep theirs.
@@ -139,8 +142,9 @@ class SimEngine:
 
     def close(self) -> None:
         """End the threads; a later step does without them."""
-        self._crew.close()
-        self._crew = self._crew_of(1)
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
+            self._pool = None
 
     def check_starts(self, starts: npt.NDArray[Any]) -> None:
         """Refuse starts that no fight can have; for what comes from outside."""
@@ -158,6 +162,23 @@ class SimEngine:
                     raise StartError(
                         f"start has {key} = {pose.tolist()}; give x, y inside the arena and a heading within -pi to pi"
                     )
+
+    def _step_blocks(self, pool: ThreadPoolExecutor, skip: bool) -> None:
+        """Step all fights: the caller and the threads take one block after the other, whoever is free the next one."""
+        count = len(self.fights)
+        blocks = iter(range(0, count, BLOCK))
+
+        def work() -> None:
+            for low in blocks:
+                high = min(low + BLOCK, count)
+                step_block(self.fights, self.hidden, self._controls, self.tables, skip, low, high)
+
+        helpers = [pool.submit(work) for _ in range(min(self._helpers, (count - 1) // BLOCK))]
+        work()
+        for helper in helpers:
+            # A thread that has not woken up by now is not waited for: there is nothing left to do.
+            if not helper.cancel():
+                helper.result()
 
     def _put_all(self, snapshot: Snapshot) -> None:
         specs = snapshot.specs or self._specs

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from soulsgym.compiling import njit
-from soulsgym.sim.crew import CHUNK, SKIP, all_finished, await_ticket, finish_chunk, hand_out, take_chunk
 from soulsgym.sim.replay import label_duration, replay_boss, replay_player
 from soulsgym.sim.reset import reset_fights
 from soulsgym.sim.tick import step_fights
@@ -32,24 +31,13 @@ def _digest_of_sources() -> str:
     return digest.hexdigest()
 
 
-def _compiled(digest: str) -> tuple[Callable[..., bool], Callable[..., None]]:
+def _compile_steps(digest: str) -> tuple[Callable[..., None], Callable[..., None]]:
     @njit(nogil=True, cache=True)
-    def step_together(fights: Any, hidden: Any, controls: Any, tables: Any, flags: Any, role: int) -> bool:
-        """Step the fights chunk by chunk: the caller (role 0) once, a worker as long as there are tickets."""
-        if len(digest) == 0:
-            return False
-        count = len(fights)
-        if role == 0:
-            hand_out(flags)
-        while role == 0 or await_ticket(flags, role):
-            low = take_chunk(flags)
-            while low < count:
-                step_fights(fights, hidden, controls, tables, flags[SKIP] != 0, low, min(low + CHUNK, count))
-                finish_chunk(flags)
-                low = take_chunk(flags)
-            if role == 0:
-                return bool(all_finished(flags, (count + CHUNK - 1) // CHUNK))
-        return True
+    def step_block(
+        fights: Any, hidden: Any, controls: Any, tables: Any, skip: bool, low: int, high: int
+    ) -> None:  # fmt: skip
+        if len(digest) > 0:
+            step_fights(fights, hidden, controls, tables, skip, low, high)
 
     @njit(nogil=True, cache=True)
     def reset_masked(
@@ -59,10 +47,10 @@ def _compiled(digest: str) -> tuple[Callable[..., bool], Callable[..., None]]:
         if len(digest) > 0:
             reset_fights(fights, hidden, mask, starts, seeds, seeded, tables, phase, changes, strength)
 
-    return step_together, reset_masked
+    return step_block, reset_masked
 
 
-def _compiled_replay(digest: str) -> tuple[Callable[..., None], Callable[..., int], Callable[..., float]]:
+def _compile_replay(digest: str) -> tuple[Callable[..., None], Callable[..., int], Callable[..., float]]:
     @njit(nogil=True, cache=True)
     def follow_player(
         fights: Any, controls: Any, blows: Any, roles: Any, boss_moves: Any, template: Any, state: Any, states: Any,
@@ -95,5 +83,5 @@ def _compiled_replay(digest: str) -> tuple[Callable[..., None], Callable[..., in
     return follow_player, follow_boss, time_label
 
 
-step_together, reset_masked = _compiled(_digest_of_sources())
-follow_player, follow_boss, time_label = _compiled_replay(_digest_of_sources())
+step_block, reset_masked = _compile_steps(_digest_of_sources())
+follow_player, follow_boss, time_label = _compile_replay(_digest_of_sources())

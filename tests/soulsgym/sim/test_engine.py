@@ -76,8 +76,9 @@ def test_other_seeds_are_other_fights(spec):
 
 @pytest.mark.parametrize("threads", [2, 3, 50])
 @pytest.mark.parametrize("skip", [False, True])
-def test_threads_change_nothing(spec, threads, skip):
+def test_threads_change_nothing(spec, threads, skip, monkeypatch):
     alone = played(spec, range(7), skip=skip, randomize=0.7)
+    monkeypatch.setattr("soulsgym.sim.engine.BLOCK", 2)
     assert_same(played(spec, range(7), skip=skip, randomize=0.7, threads=threads), alone)
 
 
@@ -393,9 +394,11 @@ def test_counts_deal_out_the_fights(spec):
     assert_same(together[:, 1:], played(files[1], range(1, 5)))
 
 
-def test_threads_see_the_same_specs(spec):
+def test_threads_see_the_same_specs(spec, monkeypatch):
     files = [spec, stronger(spec, 0.5), stronger(spec, 3.0)]
-    assert_same(played(files, range(200)), played(files, range(200), threads=2))
+    alone = played(files, range(200))
+    monkeypatch.setattr("soulsgym.sim.engine.BLOCK", 16)
+    assert_same(alone, played(files, range(200), threads=2))
 
 
 def test_a_fight_keeps_its_spec_until_it_ends(spec):
