@@ -301,7 +301,10 @@ def test_a_second_phase_that_does_not_come_is_named():
 
 
 def test_a_later_phase_is_brought_about_one_by_one():
-    later = (PhaseChange(400, "", 2.0, 1.0), PhaseChange(100, "", 3.0, 1.0))
+    later = (
+        PhaseChange(boss_hp=400, animation="", begins_within_s=2.0, lasts_at_most_s=1.0),
+        PhaseChange(boss_hp=100, animation="", begins_within_s=3.0, lasts_at_most_s=1.0),
+    )
     ring = Ring("vordt")
     plan = ring.engine._fights[0].setup.plan
     ring.engine._fights[0].setup.plan = dataclasses.replace(plan, phases=3, changes=later)

@@ -347,7 +347,10 @@ def test_without_stamina_one_can_walk(scene):
 
 
 def test_a_boss_may_have_three_phases():
-    later = (PhaseChange(500, "Attack1500", 1.0, 1.0), PhaseChange(100, "", 1.0, 1.0))
+    later = (
+        PhaseChange(boss_hp=500, animation="Attack1500", begins_within_s=1.0, lasts_at_most_s=1.0),
+        PhaseChange(boss_hp=100, animation="", begins_within_s=1.0, lasts_at_most_s=1.0),
+    )
     scene = Scene("vordt", training=False, phases=3, changes=later).begin()
     phases = [
         int(scene.end(boss_hp=boss_hp, boss_animation=animation)["phase"])
