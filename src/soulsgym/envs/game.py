@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -13,15 +13,13 @@ from gymnasium.vector import AutoresetMode
 
 from soulsgym.batch import FightBatch
 from soulsgym.envs.single import BossEnv, Observation, checked_render_mode
-from soulsgym.envs.spaces import FightLimits, RecordView
+from soulsgym.envs.spaces import RecordView, limits_of
 from soulsgym.errors import MisuseError
 from soulsgym.game.attach import Game
 from soulsgym.game.capture import Frames
 from soulsgym.game.engine import GameOptions, open_engine
-from soulsgym.parts import FightParts, PartChoices, make_parts
-from soulsgym.parts.rewards import SOULSGYM
-from soulsgym.spec import FightSpec, load_fight
-from soulsgym.spec.game import GameSetup
+from soulsgym.parts import PartChoices, make_parts
+from soulsgym.spec import load_fight
 from soulsgym.state import Fights
 
 RESOLUTION = (90, 160)
@@ -59,7 +57,7 @@ class GameEnv(BossEnv):
         options = GameOptions(game_speed, stepping, pid, launch)
         spec = load_fight(boss, moves=False)
         self.plan = spec.game
-        parts = _parts(spec, choices, random_pose=random_player_pose, full=changes, phase=phase)
+        parts = make_parts(1, spec, choices, random_pose=random_player_pose, full=changes, phase=phase)
         self._engine = open_engine(self.plan, options, phase=phase, changes=changes)
         batch = FightBatch(
             self._engine,
@@ -68,7 +66,7 @@ class GameEnv(BossEnv):
             autoreset=AutoresetMode.DISABLED,
             move_names=self.plan.move_names,
         )
-        super().__init__(batch, RecordView(limits_of_plan(self.plan), zero_based=zero_based), render_mode)
+        super().__init__(batch, RecordView(limits_of(spec), zero_based=zero_based), render_mode)
         if "frost" in self.plan.statuses and isinstance(self.observation_space, spaces.Dict):
             share = spaces.Box(0.0, 1.0, (1,), np.float32)
             self.observation_space = spaces.Dict({**self.observation_space.spaces, **dict.fromkeys(STATUSES, share)})
@@ -120,30 +118,3 @@ class ScreenEnv(GameEnv):
         if self._frames is None or self._frames[0] is not self._attached:
             self._frames = self._attached, Frames(self._attached, self._size)
         return self._frames[1].frame()
-
-
-def _parts(spec: FightSpec, choices: PartChoices, *, random_pose: bool, full: bool, phase: int) -> FightParts:
-    choices = PartChoices(**choices)
-    if choices.get("reward") is None:
-        choices["reward"] = reward_of(spec)
-    return make_parts(1, spec, choices, random_pose=random_pose, full=full, phase=phase)
-
-
-def reward_of(spec: FightSpec) -> Mapping[str, Any]:
-    """SoulsGym's reward; only where the boss's moves are described does the middle of the arena draw the player."""
-    return SOULSGYM if spec.boss.moves else {**SOULSGYM, "weights": {**SOULSGYM["weights"], "centre": 0.0}}
-
-
-def limits_of_plan(plan: GameSetup) -> FightLimits:
-    """The limits of a fight in the game."""
-    return FightLimits(
-        phases=plan.phases,
-        player_hp=plan.player_hp,
-        player_sp=plan.player_sp,
-        player_sp_floor=plan.player_sp_floor,
-        boss_hp=plan.boss_hp,
-        low_m=plan.low_m,
-        high_m=plan.high_m,
-        player_animations=len(plan.player_animations),
-        boss_animations=len(plan.boss_animations),
-    )

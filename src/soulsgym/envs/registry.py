@@ -24,11 +24,14 @@ ENCODED: dict[str, dict[str, Any]] = {
 }
 """The same fights as our own learner has them: numbers to see, a reward to learn from, only steps with a choice."""
 
+WITHOUT_CENTRE = {"preset": "soulsgym", "weights": {"win": 0.0, "death": 0.0, "end": 0.1, "centre": 0.0}}
+"""SoulsGym's reward for Vordt: nothing draws the player to the middle of his arena."""
+
 IN_THE_GAME: dict[str, tuple[str, dict[str, Any]]] = {
     "SoulsGymIudex-v0": ("GameEnv", {"boss": "iudex", "changes": False}),
     "SoulsGymIudexImg-v0": ("ScreenEnv", {"boss": "iudex", "changes": False}),
     "SoulsGymIudexDemo-v0": ("GameEnv", {"boss": "iudex", "changes": True}),
-    "SoulsGymVordt-v0": ("GameEnv", {"boss": "vordt", "changes": False}),
+    "SoulsGymVordt-v0": ("GameEnv", {"boss": "vordt", "changes": False, "reward": WITHOUT_CENTRE}),
 }
 """By id: the class of an environment on the running game, and whom to fight. Ids and keywords are those of SoulsGym."""
 

@@ -33,10 +33,10 @@ class FightLimits:
 
 
 def limits_of(spec: FightSpec) -> FightLimits:
-    """The limits of a simulated fight."""
+    """The limits of a fight, in the simulator or in the game."""
     player, boss, arena = spec.player, spec.boss, spec.arena
     return FightLimits(
-        phases=len(boss.phases),
+        phases=len(boss.phases) or spec.game.phases,
         player_hp=player.hp,
         player_sp=player.sp,
         player_sp_floor=player.sp_floor,

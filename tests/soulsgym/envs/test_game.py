@@ -77,9 +77,8 @@ def test_a_game_that_fails_cuts_the_fight_off(make):
     assert (info["won"], info["killed_by"]) == (False, "")
 
 
-@pytest.mark.parametrize("reward", [{}, {"reward": None}])
-def test_a_boss_without_moves_shows_frost_and_pays_no_way_to_the_middle(make, reward):
-    env = make(VORDT, **reward)
+def test_vordt_shows_frost_and_pays_no_way_to_the_middle(make):
+    env = make(VORDT)
     observation, info = env.reset(seed=1)
     assert set(observation) == {*OBSERVATION_KEYS, "frost_resistance", "frost_effect"}
     assert observation in env.observation_space

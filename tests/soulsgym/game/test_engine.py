@@ -8,8 +8,7 @@ from fake_game import FakeTime, fake_game
 
 from soulsgym.actions import ACTION_CONTROLS, CONTROL, NO_DIRECTION, NOTHING, Button
 from soulsgym.engine import Snapshot, standard_starts
-from soulsgym.envs.game import limits_of_plan
-from soulsgym.envs.spaces import observation_space
+from soulsgym.envs.spaces import limits_of, observation_space
 from soulsgym.errors import FocusLost, MisuseError, StageFailed, StartError
 from soulsgym.game.engine import KIND, GameEngine
 from soulsgym.game.memory import ProcessMemory
@@ -78,7 +77,7 @@ def peaceful(ring):
 
 
 def in_space(ring):
-    space = observation_space(limits_of_plan(ring.plan))
+    space = observation_space(limits_of(load_fight(ring.plan.boss, moves=False)))
     return space.contains({key: values[0] for key, values in observation_of(ring.engine.fights).items()})
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.engine import standard_starts
-from soulsgym.envs.game import limits_of_plan
-from soulsgym.envs.spaces import observation_space
+from soulsgym.envs.spaces import limits_of, observation_space
 from soulsgym.errors import StageFailed
 from soulsgym.game import reset
 from soulsgym.game.attach import attach
@@ -76,7 +75,7 @@ class Bout:
         return ticks
 
     def is_in_space(self):
-        space = observation_space(limits_of_plan(self.plan))
+        space = observation_space(limits_of(load_fight(self.plan.boss, moves=False)))
         return space.contains({key: values[0] for key, values in observation_of(self.engine.fights).items()})
 
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from soulsgym.actions import NOTHING, Button
-from soulsgym.envs.game import limits_of_plan
-from soulsgym.envs.spaces import observation_space
+from soulsgym.envs.spaces import limits_of, observation_space
 from soulsgym.errors import ReadFailed
 from soulsgym.game.titles import DarkSoulsIII, Glance, Sight
 from soulsgym.game.tracking import Tracker
@@ -274,7 +273,7 @@ def test_everything_seen_is_within_the_declared_spaces(scene):
         "player_sp": -300,
     }
     fight = scene.end(**wild)
-    space = observation_space(limits_of_plan(scene.plan))
+    space = observation_space(limits_of(load_fight(scene.plan.boss, moves=False)))
     assert space.contains({key: values[0] for key, values in observation_of(scene.fights).items()})
     assert fight["player_pose"][3] == pytest.approx(math.pi - 0.1, abs=1e-5)
     assert fight["player_sp"][0] == -60.0
