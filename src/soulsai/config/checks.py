@@ -40,12 +40,14 @@ def _variant_problems(config: Config) -> Iterator[str]:
         return
     # Imported late, and not for the defaults: `souls presets` need not wait for it.
     from soulsgym.errors import MisuseError
-    from soulsgym.spec import is_path, variants
+    from soulsgym.spec import is_path, load_fight, variants
     from soulsgym.spec.population import drawn_count
 
     try:
         # A path may be one of the learner's machine, or only its copy is left: files are checked where they are read.
         known = () if is_path(fight.boss) else variants(fight.boss)
+        if known and fight.engine == "sim":
+            load_fight(fight.boss)
     except MisuseError as error:
         yield f"fight.boss: {error}"
         return

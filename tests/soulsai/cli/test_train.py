@@ -149,7 +149,7 @@ def test_mistakes_leave_no_folder(tmp_path, arguments, message):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("fight.boss=vordt", "boss 'vordt' is not known; known are iudex"),
+        ("fight.boss=vordt", "boss 'vordt' has no moves yet, so it can be fought in the running game alone"),
         ("fight.boss=nowhere/my.toml", "my.toml: file = 'my.toml': cannot be read: No such file"),
         ('fight.variants=["hrad"]', 'unknown variant "hrad"; did you mean "hard"?'),
         (

@@ -4,12 +4,14 @@ import platform
 
 import numpy as np
 
+import soulsgym
 from soulsai.runs.versions import git_commit, machine, package_versions
 
 
 def test_installed_packages_only():
     assert package_versions(["numpy", "no-such-package"]) == {
         "python": platform.python_version(),
+        "soulsgym": soulsgym.__version__,
         "numpy": np.__version__,
     }
 
