@@ -122,7 +122,7 @@ class FightBatch:
         self._over = np.zeros(n, np.bool_)
         self._calls = np.zeros(n, np.int64)
         self._move_names = np.array([*move_names, UNKNOWN], dtype=object)
-        self._generator = np.random.default_rng()
+        self.generator = np.random.default_rng()
         self._seeded = False
 
     @property
@@ -146,9 +146,9 @@ class FightBatch:
         """
         mask = self._everyone if mask is None else mask
         given = _start_of(start)
-        self._generator = self._generator if generator is None else generator
+        self.generator = self.generator if generator is None else generator
         if not self._seeded and (seeds is None or seeded is not None):
-            drawn = self._generator.integers(SEEDS, size=self.number).astype(np.uint64)
+            drawn = self.generator.integers(SEEDS, size=self.number).astype(np.uint64)
             seeds = drawn if seeds is None or seeded is None else np.where(seeded, seeds, drawn)
             seeded = None
         if isinstance(given, Snapshot):
@@ -215,7 +215,7 @@ class FightBatch:
             "hidden": snapshot.hidden.view(np.uint8),
             "kind": np.frombuffer(snapshot.kind.encode(), np.uint8),
             "calls": self._calls.copy(),
-            "generator": state_of_generator(self._generator),
+            "generator": state_of_generator(self.generator),
         }
         if self.population is not None:
             state |= {f"population.{key}": value for key, value in self.population.state().items()}
@@ -240,7 +240,7 @@ class FightBatch:
             )
         )
         self._calls[:] = state["calls"]
-        restore_generator(self._generator, state["generator"])
+        restore_generator(self.generator, state["generator"])
         self._seeded = True
 
     def close(self) -> None:
@@ -248,7 +248,7 @@ class FightBatch:
         self.engine.close()
 
     def _starts(self, mask: Flags, given: dict[str, Any]) -> npt.NDArray[Any]:
-        drawn = self.parts.starts.draw(mask, self._generator)
+        drawn = self.parts.starts.draw(mask, self.generator)
         if not given:
             return drawn
         starts = given_starts(self.number, given)

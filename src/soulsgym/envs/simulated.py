@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode
 
 from soulsgym.actions import ACTION_CONTROLS
 from soulsgym.batch import FightBatch
+from soulsgym.envs.pickled import Pickled
 from soulsgym.envs.single import FPS, BossEnv, checked_render_mode
 from soulsgym.envs.spaces import RecordView, limits_of
 from soulsgym.errors import MisuseError
@@ -80,7 +81,7 @@ def simulated_batch(
     )
 
 
-class FightEnv(BossEnv):
+class FightEnv(Pickled, BossEnv):
     """A fight in the simulator, which waits for nothing: `game_speed` only paces the window.
 
     `changes` lets the boss go on to his next phase. `encoder`, `reward`, `actions`, `ending` and `starts` choose the

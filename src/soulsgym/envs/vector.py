@@ -13,6 +13,7 @@ from gymnasium.vector.utils import batch_space
 
 from soulsgym.batch import Flags, Step, seed_number
 from soulsgym.engine import Snapshot
+from soulsgym.envs.pickled import Pickled
 from soulsgym.envs.simulated import FightSettings, simulated_batch
 from soulsgym.envs.single import checked_options
 from soulsgym.envs.spaces import RecordView, encoded_space, limits_of
@@ -30,7 +31,7 @@ Observations = Any
 StepResult = tuple[Observations, npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]
 
 
-class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
+class FightVectorEnv(Pickled, VectorEnv[Observations, npt.NDArray[np.int64], Any]):
     """`num_envs` fights. Fight i of a batch seeded with s is the fight of a single environment seeded with s + i.
 
     (Starts that are drawn anywhere in a fight are drawn for all fights together, and differ from those.)
@@ -86,7 +87,7 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         self._nothing_ended = self._endings(self.batch.record()[:0], nobody[:0], nobody)
         for shared in (self._all, *self._nothing_ended.values()):
             shared.setflags(write=False)
-        self._ready = False
+        self._begun = False
         self._renderers: list[FightRenderer] = []
 
     @property
@@ -110,16 +111,16 @@ class FightVectorEnv(VectorEnv[Observations, npt.NDArray[np.int64], Any]):
         known = checked_options(options)
         mask, (seeds, seeded) = self._reset_mask(known.get("reset_mask")), self._seeds(seed)
         super().reset(seed=_one_seed(seed))
-        if not self._ready and not mask.all():
+        if not self._begun and not mask.all():
             raise ResetNeeded("reset_mask leaves out fights that have not begun; reset all of them first")
         start = known.get("start")
         self.batch.begin(mask, seeds=seeds, seeded=seeded, generator=self.np_random, start=start)
-        self._ready = True
+        self._begun = True
         return self._observations(), self._infos(np.zeros((self.num_envs, len(self.batch.term_names))))
 
     def step(self, actions: npt.NDArray[Any]) -> StepResult:
         """Play 0.1 s of every fight, or with `decisions` on to the next choice."""
-        if not self._ready:
+        if not self._begun:
             raise ResetNeeded("the fights have not begun; call reset()")
         step = self.batch.step(self._checked(actions))
         infos = self._infos(step.terms.copy())
