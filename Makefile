@@ -85,7 +85,7 @@ lower-bounds: $(SETUP) ## try the environments with the oldest versions that pyp
 	@$(BIN)/python tools/lower_bounds.py
 
 ecosystem: $(ECOSYSTEM)/.installed ## try the environments with other people's learners, in a virtual environment of their own
-	@$(ECOSYSTEM)/bin/python -m pytest tests/ecosystem
+	@SOULS_ECOSYSTEM=1 $(ECOSYSTEM)/bin/python -m pytest tests/ecosystem tests/soulsgym/integrations
 
 clean: ## remove .venv, caches and build results
 	rm -rf $(VENV) $(ECOSYSTEM) $(SPEED)/bin build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -116,7 +116,7 @@ $(BENCH_SETUP): $(SETUP)
 
 # These want other versions than constraints.txt has: RLlib an older Gymnasium, Tianshou an older pandas.
 $(ECOSYSTEM)/.installed: pyproject.toml constraints.txt tools/ecosystem.txt
-	@echo "setup: installing other people's learners into $(ECOSYSTEM) (about 500 MB to download)"
+	@echo "setup: installing other people's learners into $(ECOSYSTEM) (about 600 MB to download)"
 	@$(PYTHON) -m venv $(ECOSYSTEM)
 	@$(ECOSYSTEM)/bin/python -m pip install -qq --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
 	@$(ECOSYSTEM)/bin/python -m pip install -qq --disable-pip-version-check -r tools/ecosystem.txt -e .
