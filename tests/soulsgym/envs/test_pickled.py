@@ -58,6 +58,8 @@ def test_a_copy_of_a_batch_goes_on_as_the_batch_does(name, keywords, mode, again
         envs.step(np.full(4, 3))
     other = again(envs.unwrapped)
     play_alike(envs, other, 8 if mode is AutoresetMode.DISABLED else 100)
+    assert data_equivalence(envs.reset(), other.reset())  # starts are drawn from where the fights before left off
+    play_alike(envs, other, 5)
     envs.close()
     other.close()
 
