@@ -57,6 +57,59 @@ def sentinel(tmp_path):
     return folder / "sentinel.toml"
 
 
+OWN_PARTS = '''\
+"""A reward term, a reward, an encoder, actions, an ending and starts."""
+
+import numpy as np
+from numba import njit
+
+from soulsgym.parts.endings import FightOver
+from soulsgym.parts.registry import register
+from soulsgym.parts.rewards import term
+from soulsgym.parts.starts import RandomPose
+
+
+@term("brave", "1 for every step near the boss")
+@njit
+def brave(fight):
+    return 1.0 if fight.step > 0 else 0.0
+
+
+register("reward", "bold")({"dealt": 2.0, "brave": 0.5})
+register("action set", "two")(["roll F", "light attack"])
+
+
+@register("encoder", "shares")
+def shares(fights):
+    """The health of both."""
+    return np.stack([fights["player_hp"][:, 0] / 1000.0, fights["boss_hp"][:, 0] / 2000.0], axis=1)
+
+
+@register("ending", "early")
+class Early(FightOver):
+    """Cuts every fight off after 20 steps."""
+
+    def of(self, fights):
+        return np.zeros(len(fights), bool), fights["step"] >= 20
+
+    def won(self, fights):
+        return np.ones(len(fights), bool)
+
+
+@register("starts", "anywhere")
+def anywhere(n, spec):
+    return RandomPose(n)
+'''
+
+
+@pytest.fixture
+def own_parts(tmp_path):
+    """A Python file of the user's with one part of every kind."""
+    file = tmp_path / "my_parts.py"
+    file.write_text(OWN_PARTS)
+    return file
+
+
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
     """The folder of a run that was really trained, to read only; `run` is a copy to write into."""

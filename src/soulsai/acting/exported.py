@@ -27,7 +27,7 @@ from soulsai.config.schema import Config
 from soulsai.errors import RunError
 from soulsai.networks import ActorCritic, QNetwork
 from soulsai.ops.masked import masked_argmax
-from soulsai.runs.fight_files import file_name, files_of, unpack, with_short_names
+from soulsai.runs.fight_files import file_name, files_of, unpack, with_short_names, without_parts
 from soulsai.runs.files import cannot_write, reason, write_durably
 from soulsgym.errors import MisuseError, PolicyError
 from soulsgym.packages import VERSION, require
@@ -132,7 +132,8 @@ def load_exported(path: Path) -> tuple[Config, ExportedPolicy]:
         raise MisuseError(f"{path} ends in {path.suffix!r}: an exported policy ends in {ONNX} or {TORCHSCRIPT}")
     policy = load_policy(path) if path.suffix.lower() == ONNX else _load_torchscript(path)
     source = f"config in {path}"
-    return unpack(config_from_toml(policy.notes.config, source), policy.notes.files, source), policy
+    config = without_parts(config_from_toml(policy.notes.config, source), source)
+    return unpack(config, policy.notes.files, source), policy
 
 
 def _notes(config: Config, observation_names: Names, action_names: Names) -> PolicyNotes:

@@ -32,7 +32,7 @@ def show(
 
     Example: souls config show iudex --set ppo.gamma=0.99
     """
-    from soulsai.config import config_to_toml, load_preset, read_config, with_settings
+    from soulsai.config import check_names, config_to_toml, load_preset, read_config, with_settings
 
     begun = read_config(Path(preset)) if preset.endswith(".toml") else load_preset(preset)
-    typer.echo(config_to_toml(with_settings(begun, settings or [])), nl=False)
+    typer.echo(config_to_toml(check_names(with_settings(begun, settings or []))), nl=False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from soulsai.cli.in_game import SPEED, GameSpeed, Launch, Pid, Stepping, game_options
-from soulsai.cli.session import INTERRUPTED, stopping
+from soulsai.cli.session import INTERRUPTED, PartsFiles, stopping
 
 if TYPE_CHECKING:
     from soulsai.acting.crew import Crew
@@ -55,6 +55,7 @@ def join(
     pace: Annotated[
         float, typer.Option(min=0.0, help="Steps a second at most, as a game has them; 0: as fast as it can.")
     ] = 0.0,
+    parts: PartsFiles = None,
     ca: Annotated[Path | None, typer.Option(help="Certificate that came with the line, for rediss://.")] = None,
     game_speed: GameSpeed = SPEED,
     stepping: Stepping = "auto",
@@ -82,7 +83,11 @@ def join(
         welcome = _fetched(address, patience_s, stop)
         if welcome is None:
             raise typer.Exit(INTERRUPTED)
-        config = _checked(welcome)
+        config = _checked(welcome, parts or [])
+        if game:
+            from soulsai.learning.wiring import game_parts
+
+            game_parts(config)  # refuses a reward that the game cannot give
         _say(f"joined {address.run} at {address.place} as {address.user}")
         words = _play(address, welcome, config, workers, pace, patience_s, game, stop)
     if stop():
@@ -128,19 +133,21 @@ def _fetched(address: Address, patience_s: float | None, stop: Callable[[], bool
     return None
 
 
-def _checked(welcome: Welcome) -> Config:
+def _checked(welcome: Welcome, parts: list[Path]) -> Config:
     """The learner's config, if both sides are of the same make and nothing in it is out of place."""
     from dataclasses import replace
 
-    from soulsai.config import config_from_toml
+    from soulsai.config import check_names, config_from_toml
     from soulsai.errors import TransportError
-    from soulsai.runs.fight_files import unpack
+    from soulsai.runs.fight_files import parts_here, unpack, with_parts
     from soulsai.transport.welcome import refuse_mismatch
     from soulsgym.packages import VERSION
 
     # The package first, alone: the config of another version may hold settings that this one does not know.
     refuse_mismatch(welcome, package=VERSION, environment=welcome.environment)
     config = unpack(config_from_toml(welcome.config_toml, LEARNER), welcome.files, LEARNER)
+    # Never those that the config names: they may be any files of this machine.
+    config = check_names(with_parts(config, parts_here(welcome.parts, parts)), LEARNER)
     if config.world == "gym" and ":" in config.gym.id:  # Gymnasium would import whatever module is named there.
         raise TransportError(f"the learner's config names an environment of another package ({config.gym.id}): refused")
     from soulsai.learning.session import compile_parts

@@ -16,6 +16,7 @@ from soulsai.cli.opening import Wishes, open_redis, place_of
 from soulsai.cli.session import (
     INTERRUPTED,
     AcceptAll,
+    PartsFiles,
     Plain,
     PresetName,
     Resume,
@@ -40,6 +41,7 @@ def serve(
     settings: Settings = None,
     run: RunFolder = None,
     resume: Resume = False,
+    parts: PartsFiles = None,
     redis: Annotated[
         str,
         typer.Option(
@@ -80,7 +82,7 @@ def serve(
     wishes = Wishes(redis, host, port, tls, ca, advertise)
     onlookers = Onlookers(dashboard, tuple(notify or ()), wandb)
     onlookers.check()
-    folder, config = open_run(preset, settings or [], run, resume=resume)
+    folder, config = open_run(preset, settings or [], run, resume=resume, parts=parts or [])
     from soulsai.runs.fleet_file import LOCK
     from soulsai.runs.lock import locked
 
@@ -115,7 +117,7 @@ def _served(
         link = RedisLearnerLink(address, say=news.say, silent_after_s=config.fleet.silent_after_s)
         held.callback(link.close)
         link.welcome(_welcome(fleet.run, config))
-        _tell_how_to_join(run, fleet)
+        _tell_how_to_join(run, config, fleet)
         with (
             make_view(run.name, config, plain=plain or not sys.stdout.isatty()) as view,
             stopping(view.say) as stop,
@@ -151,17 +153,19 @@ def _end(run: Run, address: Address, *, finished: bool) -> None:
 def _welcome(run_id: str, config: Config) -> bytes:
     from soulsai.config import config_to_toml
     from soulsai.learning.wiring import environment_version
-    from soulsai.runs.fight_files import files_of, with_short_names
+    from soulsai.runs.fight_files import files_of, needed_parts, with_short_names
     from soulsai.transport.welcome import Welcome, pack_welcome
     from soulsgym.packages import VERSION
 
     text, environment = config_to_toml(with_short_names(config)), environment_version(config)
-    return pack_welcome(Welcome(run_id, text, VERSION, environment, files_of(config)))
+    return pack_welcome(Welcome(run_id, text, VERSION, environment, files_of(config), needed_parts(config)))
 
 
-def _tell_how_to_join(run: Run, fleet: FleetFile) -> None:
+def _tell_how_to_join(run: Run, config: Config, fleet: FleetFile) -> None:
     for name, password in fleet.passwords.items():
         for line in how_to_join(run.folder, fleet, name, password):
             typer.echo(line)
+    for file in config.fight.parts:
+        typer.echo(f"friends need a copy of {file} and add: --parts {Path(file).name}")
     typer.echo(f"a line of their own for each friend: souls invite NAME --run {run.folder}")
     typer.echo(f"who is there: souls fleet --run {run.folder}; Ctrl-C saves and stops")

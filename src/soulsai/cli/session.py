@@ -6,7 +6,7 @@ import re
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 PresetName = Annotated[str, typer.Argument(help="Preset, or a config file (.toml); `souls presets` lists them.")]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
+]
+PartsFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--parts",
+        metavar="FILE",
+        help="Your own Python file with reward terms, encoders or other parts; may be repeated.",
+    ),
 ]
 RunFolder = Annotated[Path | None, typer.Option(help="Folder of the run; a new one under runs/ if not given.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --run, or with the newest one.")]
@@ -41,25 +49,37 @@ def without_secrets(text: str) -> str:
     return WEBHOOK.sub(r"\1/***", CREDENTIALS.sub("***@", text))
 
 
-def open_run(preset: str, settings: list[str], folder: Path | None, *, resume: bool) -> tuple[Run, Config]:
+def parts_setting(files: Sequence[Path]) -> list[str]:
+    """What --parts sets."""
+    from soulsai.config.toml import toml_value
+
+    return [f"fight.parts={toml_value(tuple(map(str, files)))}"] if files else []
+
+
+def open_run(
+    preset: str, settings: list[str], folder: Path | None, *, resume: bool, parts: Sequence[Path] = ()
+) -> tuple[Run, Config]:
     """The run to train: a new one of a preset, or the one to go on with."""
     from soulsgym.packages import require
 
     require("torch")  # before a folder is made for nothing
     if resume and preset:
         raise typer.BadParameter(f"a run goes on with its own config; leave out {preset!r}, or leave out --resume")
+    if resume and parts:
+        raise typer.BadParameter(f"a run goes on with its own copy of its parts; leave out --parts {parts[0]}")
+    settings = [*parts_setting(parts), *settings]
     return _resumed(folder, settings) if resume else _begun(preset or DEFAULT_PRESET, settings, folder)
 
 
 def _begun(preset: str, settings: list[str], folder: Path | None) -> tuple[Run, Config]:
-    from soulsai.config import config_to_toml, load_preset, read_config, with_settings
-    from soulsai.runs.fight_files import files_of, with_absolute_paths, with_own_copies
+    from soulsai.config import check_names, config_to_toml, load_preset, read_config, with_settings
+    from soulsai.runs.fight_files import files_of, parts_of, with_absolute_paths, with_own_copies
     from soulsai.runs.run import Run, default_folder
 
     name = Path(preset).stem if preset.endswith(".toml") else preset
     config = with_settings(read_config(Path(preset)) if preset.endswith(".toml") else load_preset(preset), settings)
-    config = with_absolute_paths(config)
-    files = files_of(config)  # refuses what cannot be read before a folder is made
+    config = check_names(with_absolute_paths(config))
+    files = files_of(config) | parts_of(config)  # refuses what cannot be read before a folder is made
     command = [without_secrets(word) for word in sys.argv]
     run = Run.create(folder or default_folder(name), config_to_toml(config), preset=name, command=command, files=files)
     return run, with_own_copies(run, config)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from soulsai.cli.session import INTERRUPTED, Plain, Settings, stopping, without_secrets
+from soulsai.cli.session import INTERRUPTED, PartsFiles, Plain, Settings, parts_setting, stopping, without_secrets
 
 if TYPE_CHECKING:
     from soulsai.sweeps.study import About, SweepStudy
@@ -35,6 +35,7 @@ def sweep(
         str, typer.Option(metavar="URL", help="Database that machines share, instead of a file in the folder.")
     ] = "",
     settings: Settings = None,
+    parts: PartsFiles = None,
     hours: Annotated[float | None, typer.Option(min=0.0, help="Stop after so many hours; go on later.")] = None,
     plain: Plain = False,
     report: Annotated[
@@ -54,7 +55,7 @@ def sweep(
     if report is not None:
         _write_report(report, name or report.resolve().name, storage)
         return
-    about, place, most = _about(preset, space, settings or [], name, folder, trials)
+    about, place, most = _about(preset, space, [*parts_setting(parts or []), *(settings or [])], name, folder, trials)
     _go(about, place, storage, most, processes, hours, plain=plain or not sys.stdout.isatty())
 
 
@@ -74,7 +75,8 @@ def _about(
     preset: str, file: Path | None, settings: list[str], name: str, folder: Path | None, trials: int | None
 ) -> tuple[About, Path, int]:
     """What the sweep is of, where it is, and how many trials there are to be."""
-    from soulsai.config import with_settings
+    from soulsai.config import check_names, with_settings
+    from soulsai.runs.fight_files import needed_parts
     from soulsai.sweeps.fitting import check_fit, metric_of
     from soulsai.sweeps.space import read_space
     from soulsai.sweeps.study import About
@@ -90,10 +92,10 @@ def _about(
             f"{name!r} is no plain name: use letters, digits, _ and -, or give a folder with --dir"
         )
     space = read_space(file)
-    config = with_settings(base_config(preset), [*space.fixed, *settings])
+    config = check_names(with_settings(base_config(preset), [*space.fixed, *settings]))
     check_fit(space, config, settings, str(file))
     own = name or (folder.resolve().name if folder else f"{Path(preset).stem}-{file.stem}")
-    about = About(own, preset, config, space, metric_of(space, config), tuple(settings))
+    about = About(own, preset, config, space, metric_of(space, config), tuple(settings), needed_parts(config))
     return about, folder or ROOT / own, trials or space.plan.trials
 
 

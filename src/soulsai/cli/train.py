@@ -13,6 +13,7 @@ from soulsai.cli.onlookers import Notify, Onlookers, Wandb
 from soulsai.cli.session import (
     INTERRUPTED,
     AcceptAll,
+    PartsFiles,
     Plain,
     PresetName,
     Resume,
@@ -37,6 +38,7 @@ def train(
     settings: Settings = None,
     run: RunFolder = None,
     resume: Resume = False,
+    parts: PartsFiles = None,
     workers: Annotated[
         int, typer.Option(min=0, max=256, help="Processes that play beside the one that learns; 0: it plays itself.")
     ] = 0,
@@ -67,7 +69,7 @@ def train(
         find_game(pid=pid)  # before a folder is made for nothing
         preset = preset or ("" if resume else "iudex-game")
         given = given if resume else [*IN_GAME, *given]
-    folder, config = open_run(preset, given, run, resume=resume)
+    folder, config = open_run(preset, given, run, resume=resume, parts=parts or [])
     with removed_if_refused(folder, resume=resume):
         _refuse_mix(config, game, workers)
         from soulsai.cli.local_fleet import local_fleet

@@ -1,7 +1,7 @@
 """Configs: the schema, presets, reading and writing. Light: `souls --help` and error messages wait for no simulator."""
 
 from soulsai.config.changes import with_settings
-from soulsai.config.checks import checked
+from soulsai.config.checks import check_names, checked
 from soulsai.config.differences import differences
 from soulsai.config.presets import config_from_toml, load_preset, preset_description, preset_names, read_config
 from soulsai.config.reference import reference, write_reference
@@ -34,6 +34,7 @@ __all__ = [
     "RewardConfig",
     "RunConfig",
     "StartsConfig",
+    "check_names",
     "checked",
     "config_from_toml",
     "config_to_toml",

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from soulsai.config.refusal import did_you_mean, refusal
-from soulsai.config.schema import DRAWN, STANDARD, Config, FightConfig, StartsConfig
+from soulsai.config.schema import (
+    DRAWN,
+    STANDARD,
+    ActionsConfig,
+    Config,
+    EncoderConfig,
+    FightConfig,
+    RewardConfig,
+    StartsConfig,
+)
 from soulsai.config.toml import toml_value
 
 
@@ -14,6 +23,43 @@ def checked(config: Config, source: str = "settings") -> Config:
     for problem in _problems(config):
         raise refusal(source, problem)
     return config
+
+
+def check_names(config: Config, source: str = "settings") -> Config:
+    """The config, if every part that it names is known; this imports the user's own files of parts."""
+    named = _named(config)
+    if config.world == "fight" and (named or config.fight.parts):
+        # Imported late: the parts live beside the simulator.
+        from soulsgym.parts.files import parts_in
+
+        with parts_in(config.fight.parts):
+            for key, kind, name in named:
+                if way_out := unknown_part(kind, name):
+                    raise refusal(source, f"{key}: {kind} {toml_value(name)} is not known; {way_out}")
+    return config
+
+
+def unknown_part(kind: str, name: str) -> str:
+    """What to do about a name that no part of a kind has; nothing if one has it."""
+    from soulsgym.parts.registry import known_names
+
+    known = known_names(kind)
+    near = did_you_mean(name, known)
+    way_out = f'did you mean "{near}"?' if near else f"there are {', '.join(known)}, and your own with --parts FILE"
+    return "" if name in known else way_out
+
+
+def _named(config: Config) -> list[tuple[str, str, str]]:
+    """The key, kind and name of every part that is not the default."""
+    named = [
+        ("encoder.name", "encoder", config.encoder.name, EncoderConfig.name),
+        ("reward.preset", "reward", config.reward.preset, RewardConfig.preset),
+        ("actions.preset", "action set", config.actions.preset, ActionsConfig.preset),
+        ("fight.ending", "ending", config.fight.ending, FightConfig.ending),
+        ("starts.name", "starts", config.starts.name, StartsConfig.name),
+    ]
+    terms = [("reward.weights", "reward term", name) for name in config.reward.weights]
+    return [(key, kind, name) for key, kind, name, default in named if name != default] + terms
 
 
 def _problems(config: Config) -> Iterator[str]:
@@ -40,14 +86,15 @@ def _variant_problems(config: Config) -> Iterator[str]:
         return
     # Imported late, and not for the defaults: `souls presets` need not wait for it.
     from soulsgym.errors import MisuseError
-    from soulsgym.spec import is_path, load_fight, variants
+    from soulsgym.spec import is_path, variants
+    from soulsgym.spec.fight import read_files
     from soulsgym.spec.population import drawn_count
 
     try:
         # A path may be one of the learner's machine, or only its copy is left: files are checked where they are read.
         known = () if is_path(fight.boss) else variants(fight.boss)
-        if known and fight.engine == "sim":
-            load_fight(fight.boss)
+        if known and fight.engine == "sim" and fight.boss != FightConfig.boss:
+            read_files(fight.boss)  # refuses one without moves
     except MisuseError as error:
         yield f"fight.boss: {error}"
         return

@@ -51,6 +51,9 @@ class FightConfig:
     decisions: bool = setting(True, "steps without a choice are played at once and merged into the decision before")
     step_limit: int = setting(3000, "steps after which a fight is cut off", low=1)
     no_hit: bool = setting(False, "the first hit taken ends the fight as lost")
+    ending: str = setting("standard", "what else ends a fight of training: standard for nothing, or one of fight.parts")
+    parts: tuple[str, ...] = setting((), "your own Python files that register parts: reward terms, rewards, encoders, "
+                                     "action sets, endings, starts")  # fmt: skip
 
     @property
     def main_variant(self) -> str:
@@ -62,8 +65,8 @@ class FightConfig:
 class EncoderConfig:
     """What the network sees of a fight."""
 
-    name: str = setting("player", "player: what a player sees, relative and normalised; soulsai74: as SoulsAI",
-                        choices=("player", "soulsai74"))  # fmt: skip
+    name: str = setting("player", "player: what a player sees, relative and normalised; soulsai74: as SoulsAI; or one "
+                        "of fight.parts")  # fmt: skip
     history: int = setting(1, "encodings stacked, the newest first", low=1, high=64)
 
 
@@ -71,7 +74,7 @@ class EncoderConfig:
 class RewardConfig:
     """What is good and what is bad."""
 
-    preset: str = setting("duel", "terms and weights to begin with", choices=("duel", "soulsgym", "rl-souls"))
+    preset: str = setting("duel", "terms and weights to begin with: duel, soulsgym, rl-souls, or one of fight.parts")
     weights: dict[str, float] = setting({}, "weights that replace those of the preset, by term")
 
 
@@ -79,8 +82,7 @@ class RewardConfig:
 class ActionsConfig:
     """The actions the agent may choose from."""
 
-    preset: str = setting("all", "all: 20; reduced: 16 with four rolls; no-parry: 19",
-                          choices=("all", "reduced", "no-parry"))  # fmt: skip
+    preset: str = setting("all", "all: 20; reduced: 16 with four rolls; no-parry: 19; or one of fight.parts")
     names: tuple[str, ...] = setting((), "exactly these actions instead of the preset's, by name")
     masks: bool = setting(True, "actions without effect are closed to the agent, in acting and in learning")
 
@@ -89,6 +91,9 @@ class ActionsConfig:
 class StartsConfig:
     """How training fights begin. Evaluations always begin with the standard start."""
 
+    name: str = setting(
+        "standard", "standard: as the keys below say; or one of fight.parts, for which they mean nothing"
+    )
     random_pose: bool = setting(False, "the player begins at one of the places around the arena")
     mid_fight: float = setting(0.0, "share of fights that begin somewhere in the middle", low=0.0, high=1.0)
     boss_hp_share: tuple[float, float] = setting((0.05, 1.0), "lowest and highest boss health of a mid-fight start")

@@ -18,7 +18,7 @@ from soulsai.learning.fleet_loops import Place
 from soulsai.learning.judging import evaluate_policy, gym_returns
 from soulsai.learning.preflight import preflight
 from soulsai.learning.training import Training, View, final_policy
-from soulsai.learning.wiring import build_fleet_loop, build_world, smallest
+from soulsai.learning.wiring import build_fleet_loop, build_world, game_parts, smallest
 from soulsai.runs.requests import KEPT, Requests
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
@@ -86,6 +86,8 @@ def run_session(
             if config.world == "fight":
                 view.say("compiling the simulator (about 20 s the first time, a second later on)")
                 compile_parts(config)
+                if config.fight.engine == "game":
+                    game_parts(config)  # refuses a reward that the game cannot give
             if check and not (resume and CheckpointStore(run.checkpoints).numbers()):
                 preflight(config, view.say)
             if fleet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, replace
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -17,21 +17,22 @@ from soulsai.acting.gym_world import GymWorld
 from soulsai.acting.policy import NetworkPolicy, Policy
 from soulsai.acting.worker import Worker
 from soulsai.acting.world import FightWorld, World
-from soulsai.config.schema import Config
+from soulsai.config.schema import Config, StartsConfig
 from soulsai.errors import ConfigError
 from soulsai.learning.fleet_loops import FleetPPOLoop, FleetQLoop, Hub, Place
 from soulsai.learning.loops import Loop, PPOLoop, QLoop
 from soulsai.networks import ActorCritic, QNetwork
-from soulsai.runs.fight_files import files_of
+from soulsai.runs.fight_files import files_of, parts_of
 from soulsai.transport.experience import Layout
 from soulsai.transport.links import LearnerLink, WorkerLink
 from soulsgym.batch import FightBatch
 from soulsgym.parts import FightParts
 from soulsgym.parts.actions import ActionSet, make_actions
 from soulsgym.parts.encoders import Encoder, make_encoder
-from soulsgym.parts.endings import make_ending
-from soulsgym.parts.rewards import make_reward
-from soulsgym.parts.starts import make_starts
+from soulsgym.parts.endings import Ending, make_ending
+from soulsgym.parts.files import parts_digest, parts_in
+from soulsgym.parts.rewards import Reward, make_reward
+from soulsgym.parts.starts import Starts, make_starts
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import FightSpec, load_fight
 from soulsgym.spec.population import Population
@@ -133,6 +134,8 @@ def environment_version(config: Config) -> str:
             digest.update(file.read_bytes().replace(b"\r\n", b"\n"))
     for place, text in sorted(files_of(config).items()):
         digest.update(f"{place}\0{text}\0".encode())
+    for text in parts_of(config).values():
+        digest.update(parts_digest(text).encode())
     world = build_world(smallest(config))
     digest.update(f"{world.observation_size} {world.num_actions} {world.term_names}".encode())
     world.close()
@@ -149,17 +152,48 @@ def build_networks(config: Config, observation_size: int, num_actions: int) -> d
 
 def build_actions(config: Config) -> ActionSet:
     """The actions the agent chooses from."""
-    return make_actions(config.actions.preset, config.actions.names)
+    with parts_in(config.fight.parts):
+        return make_actions(config.actions.preset, config.actions.names)
 
 
 def main_spec(config: Config) -> FightSpec:
     """The file that the agent is measured on; what it sees and is rewarded for has the same size in all of them."""
-    return load_fight(config.fight.boss, config.fight.main_variant)
+    return load_fight(config.fight.boss, config.fight.main_variant, moves=config.fight.engine == "sim")
 
 
 def build_encoder(config: Config, spec: FightSpec, n: int) -> Encoder:
     """What the agent sees."""
-    return make_encoder(config.encoder.name, n, spec, history=config.encoder.history)
+    with parts_in(config.fight.parts):
+        return make_encoder(config.encoder.name, n, spec, history=config.encoder.history)
+
+
+def build_reward(config: Config, spec: FightSpec, n: int, missing: Collection[str] = ()) -> Reward:
+    """What is good and what is bad; `missing` are fields of FIGHT that the engine does not tell."""
+    with parts_in(config.fight.parts):
+        return make_reward(config.reward.preset, n, spec, weights=config.reward.weights, missing=missing)
+
+
+def build_ending(config: Config, step_limit: int) -> Ending:
+    """What ends a fight of training."""
+    fight = config.fight
+    with parts_in(fight.parts):
+        return make_ending({"name": fight.ending, "step_limit": step_limit, "no_hit": fight.no_hit})
+
+
+def build_starts(config: Config, spec: FightSpec, n: int) -> Starts:
+    """How fights of training begin."""
+    fight, starts = config.fight, config.starts
+    given = asdict(starts) if starts.name == StartsConfig.name else starts.name
+    with parts_in(fight.parts):
+        return make_starts(given, n, spec, full=fight.full, phase=fight.phase)
+
+
+def game_parts(config: Config) -> FightParts:
+    """The parts of a fight in the running game; MisuseError if the reward needs what a game does not tell."""
+    from soulsgym.game.engine import missing_fields
+
+    spec = main_spec(config)
+    return _parts(config, spec, 1, missing_fields(spec.game))
 
 
 def build_fighter(config: Config, policy: Policy) -> PolicyFighter:
@@ -202,19 +236,16 @@ def _fights(config: Config) -> FightWorld:
 def _game_fights(config: Config, game: GameOptions | None) -> FightWorld:
     from soulsgym.game.engine import GameOptions, open_engine
 
-    fight = config.fight
-    spec = main_spec(config)
-    engine = open_engine(spec.game, game or GameOptions(), phase=fight.phase, changes=fight.full)
-    batch = FightBatch(engine, _parts(config, spec, 1), decisions=fight.decisions)
-    return FightWorld(batch, resumable=False)
+    fight, parts = config.fight, game_parts(config)
+    engine = open_engine(main_spec(config).game, game or GameOptions(), phase=fight.phase, changes=fight.full)
+    return FightWorld(FightBatch(engine, parts, decisions=fight.decisions), resumable=False)
 
 
-def _parts(config: Config, spec: FightSpec, n: int) -> FightParts:
-    fight, starts = config.fight, config.starts
+def _parts(config: Config, spec: FightSpec, n: int, missing: Collection[str] = ()) -> FightParts:
     return FightParts(
         encoder=build_encoder(config, spec, n),
-        reward=make_reward(config.reward.preset, n, spec, weights=config.reward.weights),
+        reward=build_reward(config, spec, n, missing),
         actions=build_actions(config),
-        ending=make_ending(fight.step_limit, no_hit=fight.no_hit),
-        starts=make_starts(asdict(starts), n, spec, full=fight.full, phase=fight.phase),
+        ending=build_ending(config, config.fight.step_limit),
+        starts=build_starts(config, spec, n),
     )

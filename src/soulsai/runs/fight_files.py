@@ -1,7 +1,8 @@
-"""The user's own files of a fight: a boss file with what lies beside it, and overlays.
+"""The user's own files of a fight: a boss file with what lies beside it, overlays, and Python files with parts.
 
 They travel with a run, so that it can be measured, resumed and watched when the originals were changed or are gone: as
-copies in its folder, as texts in an exported policy, in a recording and in what a learner sends to its workers.
+copies in its folder, as texts in an exported policy, in a recording and in what a learner sends to its workers. Python
+files are only copied: they are never sent anywhere, and never taken from anywhere.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from soulsai.config import config_from_toml
 from soulsai.config.refusal import refusal
 from soulsai.config.schema import DRAWN, STANDARD, Config
 from soulsai.runs.files import write_files
+from soulsgym.errors import MisuseError
+from soulsgym.parts.files import parts_digest, read_parts
+from soulsgym.parts.registry import known_names
 from soulsgym.spec import is_path, load_fight
 from soulsgym.spec import variants as variants_of
 from soulsgym.spec.reader import read_text
@@ -36,22 +40,56 @@ PLACE = re.compile(r"(boss|variant-\d{1,6})/(?!\.{1,2}$)[^/\\:\0]{1,200}")
 
 def with_absolute_paths(config: Config) -> Config:
     """The config with paths that mean the same from every folder."""
-    return _with_names(config, _absolute(config.fight.boss), [_absolute(variant) for variant in config.fight.variants])
+    fight = config.fight
+    paths = [_absolute(file, always=True) for file in fight.parts]
+    return with_parts(_with_names(config, _absolute(fight.boss), [_absolute(each) for each in fight.variants]), paths)
 
 
 def files_of(config: Config) -> dict[str, str]:
-    """The texts of the user's files that the config names, by place; a SoulsError if they are no fight."""
+    """The texts of the user's boss and overlays that the config names, by place; a SoulsError if they are no fight."""
     return {} if config.world == "gym" else own_files(config.fight.boss, config.fight.variants)
+
+
+def parts_of(config: Config) -> dict[str, str]:
+    """The texts of the user's Python files that the config names, by place; a MisuseError if one cannot be read."""
+    if config.world == "gym":
+        return {}
+    return {
+        place: read_parts(Path(file)) for file, place in zip(config.fight.parts, _parts_places(config), strict=True)
+    }
 
 
 def with_files_in(config: Config, folder: Path) -> Config:
     """The config that reads the user's files from their places in a folder."""
-    return _with_names(config, *_names_in(config.fight.boss, config.fight.variants, folder))
+    parts = [str(folder.absolute() / place) for place in _parts_places(config)]
+    return with_parts(_with_names(config, *_names_in(config.fight.boss, config.fight.variants, folder)), parts)
 
 
 def with_short_names(config: Config) -> Config:
     """The config with names of files instead of their paths, which are nobody else's business; for `unpack`."""
-    return _with_names(config, file_name(config.fight.boss), [file_name(each) for each in config.fight.variants])
+    fight = config.fight
+    parts = [short_name(file) for file in fight.parts]
+    return with_parts(_with_names(config, file_name(fight.boss), [file_name(each) for each in fight.variants]), parts)
+
+
+def with_parts(config: Config, files: Sequence[str]) -> Config:
+    """The config with other Python files."""
+    return replace(config, fight=replace(config.fight, parts=tuple(files)))
+
+
+def without_parts(config: Config, source: str) -> Config:
+    """The config of a policy that is played without the user's Python files; ConfigError if it cannot be."""
+    if not config.fight.parts:
+        return config
+    for key, kind, name in (
+        ("encoder.name", "encoder", config.encoder.name),
+        ("actions.preset", "action set", config.actions.preset),
+    ):
+        if name not in known_names(kind):
+            files = ", ".join(short_name(file) for file in config.fight.parts)
+            problem = f"{key} = {name!r} is a part of {files}, which an exported policy does not hold; play the run"
+            raise refusal(source, problem)
+    return with_parts(config, ())
 
 
 def config_of(run: Run) -> Config:
@@ -66,13 +104,49 @@ def with_own_copies(run: Run, config: Config) -> Config:
 
 def changed_files(run: Run, config: Config) -> list[str]:
     """The files that a config names and that are other ones, or gone, since the run has copied them."""
-    copies = _places(config.fight.boss, config.fight.variants) if run.data.is_dir() else {}
+    if not run.data.is_dir():
+        return []
+    parts = dict(zip(config.fight.parts, _parts_places(config), strict=True))
+    copies = _places(config.fight.boss, config.fight.variants) | parts
     return [name for name, place in copies.items() if _text(Path(name)) != _text(run.data / place)]
 
 
 def unpack(config: Config, files: Files, source: str) -> Config:
     """The config that reads these files, until the process ends; ConfigError if one that it names is not among them."""
     return _with_names(config, *unpack_names(config.fight.boss, config.fight.variants, files, source))
+
+
+def needed_parts(config: Config) -> tuple[tuple[str, str], ...]:
+    """Name and digest of each of the user's Python files: what a worker must have, too."""
+    return tuple((short_name(place), parts_digest(text)) for place, text in parts_of(config).items())
+
+
+def parts_here(needed: Sequence[tuple[str, str]], given: Sequence[Path]) -> list[str]:
+    """Copies, until the process ends, of those given files that a learner needs its workers to have.
+
+    MisuseError if one is missing, is another one than the learner's, or is not needed.
+    """
+    texts = {file: read_parts(file) for file in given}
+    here = {parts_digest(text): file for file, text in texts.items()}
+    for name, digest in needed:
+        if digest not in here:
+            raise _other_parts(name, digest, [file for file in given if file.name == name])
+    for digest, file in here.items():
+        if digest not in [each for _, each in needed]:
+            raise MisuseError(f"--parts {file}: the learner's run does not use this file; leave it out")
+    files = {f"parts-{number}/{here[digest].name}": texts[here[digest]] for number, (_, digest) in enumerate(needed, 1)}
+    return [str(_written(files) / place) for place in files]
+
+
+def _other_parts(name: str, digest: str, same_name: Sequence[Path]) -> MisuseError:
+    if same_name:
+        return MisuseError(
+            f"{same_name[0]} differs from the learner's {name} (sha256 {digest[:12]}...): copy the learner's file here"
+        )
+    return MisuseError(
+        f"the learner's run needs its file {name} (sha256 {digest[:12]}...) on every machine, and code is never sent: "
+        f"get a copy from whoever started the run, read it, and join with --parts {name}"
+    )
 
 
 def own_files(boss: str, variants: Sequence[str]) -> dict[str, str]:
@@ -102,10 +176,7 @@ def unpack_names(boss: str, variants: Sequence[str], files: Files, source: str) 
             raise refusal(source, f"the file {name} that it names is not included; serve or export the run again")
     if not files:
         return boss, list(variants)
-    digest = hashlib.sha256("\0".join(f"{place}\0{text}" for place, text in sorted(files.items())).encode())
-    folder = _scratch() / digest.hexdigest()
-    write_files(files, folder)
-    return _names_in(boss, variants, folder)
+    return _names_in(boss, variants, _written(files))
 
 
 def short_name(name: str) -> str:
@@ -121,7 +192,7 @@ def file_name(name: str) -> str:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8", errors="replace")
+        return file.read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
         return ""
 
@@ -143,13 +214,25 @@ def _with_names(config: Config, boss: str, variants: Sequence[str]) -> Config:
     return replace(config, fight=replace(config.fight, boss=boss, variants=tuple(variants)))
 
 
-def _absolute(name: str) -> str:
-    if not is_path(name):
+def _parts_places(config: Config) -> list[str]:
+    return [f"parts-{number}/{short_name(file)}" for number, file in enumerate(config.fight.parts, 1)]
+
+
+def _absolute(name: str, *, always: bool = False) -> str:
+    if not (always or is_path(name)):
         return name
     try:
         return str(Path(name).expanduser().absolute())
     except RuntimeError:  # nobody of that name has a home; whoever reads the file says so
         return name
+
+
+def _written(files: Files) -> Path:
+    """A folder with these files, until the process ends."""
+    digest = hashlib.sha256("\0".join(f"{place}\0{text}" for place, text in sorted(files.items())).encode())
+    folder = _scratch() / digest.hexdigest()
+    write_files(files, folder)
+    return folder
 
 
 @cache

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from soulsai.config.refusal import did_you_mean, refusal
+from soulsai.config.checks import unknown_part
+from soulsai.config.refusal import refusal
 from soulsai.config.schema import Config
 from soulsai.sweeps.space import RETURN, WIN_RATE, Space
 from soulsai.sweeps.study import WEIGHTS
@@ -32,7 +33,7 @@ def _problems(space: Space, config: Config, settings: list[str]) -> Iterator[str
         section = key.partition(".")[0]
         if section == "fleet" or section in _unused(config, keys):
             yield f"{key} changes nothing with {_why(section, config)}; leave it out"
-    yield from _term_problems(keys)
+    yield from _term_problems(config, keys)
     if "starts.random_pose" in keys and not config.fight.full:
         yield "starts.random_pose is a part of the task where a single phase is trained; leave it out"
     yield from _run_problems(config)
@@ -42,16 +43,16 @@ def _problems(space: Space, config: Config, settings: list[str]) -> Iterator[str
         yield f'sweep.metric = "{metric}" is never measured with world = "{config.world}"; write "{wanted}"'
 
 
-def _term_problems(keys: tuple[str, ...]) -> Iterator[str]:
+def _term_problems(config: Config, keys: tuple[str, ...]) -> Iterator[str]:
     terms = [key.removeprefix(WEIGHTS) for key in keys if key.startswith(WEIGHTS)]
     if not terms:
         return
-    from soulsgym.parts.rewards import TERMS
+    from soulsgym.parts.files import parts_in
 
-    for term in terms:
-        if term not in TERMS:
-            near = did_you_mean(term, TERMS)
-            way_out = f"did you mean {WEIGHTS}{near}?" if near else f"there are {', '.join(TERMS)}"
+    with parts_in(config.fight.parts):
+        problems = {term: unknown_part("reward term", term) for term in terms}
+    for term, way_out in problems.items():
+        if way_out:
             yield f"{WEIGHTS}{term} is the weight of no term of the reward; {way_out}"
 
 

@@ -13,14 +13,15 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from soulsai.config import config_from_toml, config_to_toml, differences
 from soulsai.config.schema import Config
 from soulsai.errors import ConfigError, RunError
-from soulsai.runs.files import cannot_write
+from soulsai.runs.fight_files import parts_of, with_files_in, with_parts
+from soulsai.runs.files import cannot_write, write_files
 from soulsai.runs.lock import is_locked, locked
 from soulsai.sweeps.dimension import Dimension, settings_of
 from soulsai.sweeps.locks import waited_for
@@ -41,6 +42,7 @@ ABOUT = "about"
 CONFIRMED = "confirmed"
 WORKERS = ".workers"
 """Hidden, so that whoever lists the runs in a sweep's folder finds only trials."""
+PARTS = ".parts"
 WEIGHTS = "reward.weights."
 
 
@@ -54,6 +56,7 @@ class About:
     space: Space
     metric: str
     settings: tuple[str, ...]  # of the command line
+    parts: tuple[tuple[str, str], ...] = ()  # name and digest of the user's Python files
 
     def to_json(self) -> dict[str, Any]:
         """As the study keeps it."""
@@ -63,6 +66,7 @@ class About:
             "space": self.space.text,
             "metric": self.metric,
             "settings": list(self.settings),
+            "parts": [list(pair) for pair in self.parts],
         }
 
     @staticmethod
@@ -70,7 +74,8 @@ class About:
         """From what the study keeps."""
         config = config_from_toml(kept["config"], f"{folder} (config)")
         space = space_of(kept["space"], f"{folder} (space)")
-        return About(name, kept["preset"], config, space, kept["metric"], tuple(kept["settings"]))
+        parts = tuple((str(file), str(digest)) for file, digest in kept.get("parts", ()))
+        return About(name, kept["preset"], config, space, kept["metric"], tuple(kept["settings"]), parts)
 
     def base_settings(self) -> list[str]:
         """What is set in every trial."""
@@ -95,7 +100,8 @@ def open_about(folder: Path, name: str, url: str = "") -> tuple[Study, About]:
     kept = study.user_attrs.get(ABOUT)
     if kept is None:
         raise RunError(f"{folder}: the sweep was never begun; begin it with: souls sweep PRESET --space FILE")
-    return study, About.from_json(name, kept, folder)
+    about = About.from_json(name, kept, folder)
+    return study, replace(about, config=with_parts(about.config, _copies(about.config, folder)))
 
 
 class SweepStudy:
@@ -116,11 +122,17 @@ class SweepStudy:
         with self._locked():
             self._held.enter_context(locked(self._worker_file(self._worker)))
             self.study = self._opened()
+            self._keep_parts()
 
     def close(self) -> None:
         """Leave the sweep."""
         self._held.close()
         self._worker_file(self._worker).unlink(missing_ok=True)
+
+    def _keep_parts(self) -> None:
+        """Copy the user's Python files, so that all trials have the same ones."""
+        write_files(parts_of(self.about.config), self.folder / PARTS)
+        self.parts = _copies(self.about.config, self.folder)
 
     def _locked(self) -> Any:
         """Held while trials are given out or taken back, so that no process does so from old knowledge."""
@@ -349,10 +361,17 @@ def value_of(config: Config, key: str) -> Any:
     for part in key.split(".", 2):
         found = found.get(part) if isinstance(found, dict) else getattr(found, part)
     if found is None and key.startswith(WEIGHTS):
-        from soulsgym.parts.rewards import PRESETS
+        from soulsgym.parts.files import parts_in
+        from soulsgym.parts.rewards.presets import weights_of
 
-        return PRESETS[config.reward.preset].get(key.removeprefix(WEIGHTS), 0.0)
+        with parts_in(config.fight.parts):
+            return weights_of(config.reward.preset).get(key.removeprefix(WEIGHTS), 0.0)
     return found
+
+
+def _copies(config: Config, folder: Path) -> tuple[str, ...]:
+    """The sweep's copies of the user's Python files."""
+    return with_files_in(config, folder / PARTS).fight.parts
 
 
 def _refuse_other(folder: Path, kept: About, asked: About) -> None:
@@ -362,6 +381,8 @@ def _refuse_other(folder: Path, kept: About, asked: About) -> None:
         what = f"of the preset {kept.preset}, not {asked.preset}"
     elif changed:
         what = f"with other settings ({', '.join(changed)})"
+    elif kept.parts != asked.parts:
+        what = f"with another {' or '.join(sorted({file for file, _ in set(kept.parts) ^ set(asked.parts)}))}"
     elif _compared(kept.space.dimensions) != _compared(asked.space.dimensions):
         what = "with another space"
     elif (kept.metric, kept.space.plan.score) != (asked.metric, asked.space.plan.score):

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from soulsai.config import load_preset, read_config, with_settings
+from soulsai.config import check_names, load_preset, read_config, with_settings
 from soulsai.config.schema import Config
+from soulsai.config.toml import toml_value
 from soulsai.errors import ConfigError, RunError
 from soulsai.sweeps.dimension import as_arguments
 from soulsai.sweeps.study import BEAT_EVERY_S, SweepStudy, counted
@@ -79,7 +80,9 @@ class Sweep:
     def __init__(self, study: SweepStudy, view: View, *, trials: int, side_by_side: int, threads: int) -> None:
         self._study, self._view = study, view
         self._trials, self._side_by_side = trials, side_by_side
-        self._machine = [f"run.threads={threads}"] if threads else []
+        self._given = [f"run.threads={threads}"] if threads else []
+        if study.parts:
+            self._given.append(f"fight.parts={toml_value(study.parts)}")
         self._running: list[Running] = []
         self._failed = self._refused = 0
         self._looked_s = 0.0
@@ -122,9 +125,9 @@ class Sweep:
         about = self._study.about
         seed = about.config.run.seed + about.space.plan.seed + int(trial.user_attrs.get("first", trial.number))
         trial.set_user_attr("seed", seed)
-        given = [*about.base_settings(), *as_arguments(settings), f"run.seed={seed}", *self._machine]
+        given = [*about.base_settings(), *as_arguments(settings), f"run.seed={seed}", *self._given]
         try:
-            config = with_settings(base_config(about.preset), given)
+            config = check_names(with_settings(base_config(about.preset), given))
         except ConfigError as error:
             self._study.prune(trial, refused=str(error))
             self._refused += 1

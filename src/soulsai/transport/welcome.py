@@ -18,6 +18,9 @@ from soulsgym.packages import DISTRIBUTION
 PACKAGE = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!-]{0,63}")
 """A version of the package: part of a command that the user is told to type."""
 ENVIRONMENT = re.compile(r"[ -~]{1,200}")
+PARTS_NAME = re.compile(r"[\w .,+@()-]{1,197}\.py")
+"""A name that can be shown, and typed in a command."""
+DIGEST = re.compile(r"[0-9a-f]{64}")
 LARGEST_TEXT = 1 << 20
 """Bytes of a config, or of all files of a boss."""
 UPDATE = f"pip install --upgrade {DISTRIBUTION}"
@@ -34,6 +37,7 @@ class Welcome:
     package: str
     environment: str
     files: Mapping[str, str] = field(default_factory=dict)  # texts of the learner's own boss and overlays, by place
+    parts: tuple[tuple[str, str], ...] = ()  # name and digest of the Python files that a worker needs, too
 
 
 def pack_welcome(welcome: Welcome) -> bytes:
@@ -46,6 +50,11 @@ def pack_welcome(welcome: Welcome) -> bytes:
                 f"the files of the boss take {len(arrays['files']) >> 10:,} kB and workers accept "
                 f"{LARGEST_TEXT >> 10:,} kB; make them smaller"
             )
+    for name, _ in welcome.parts:
+        if not PARTS_NAME.fullmatch(name):
+            raise TransportError(f"the file {name!r} has a name that workers refuse; use letters, digits, _ and -")
+    if welcome.parts:
+        arrays["parts"] = np.frombuffer(json.dumps(welcome.parts).encode(), np.uint8)
     notes = {"package": welcome.package, "environment": welcome.environment}
     return encode(Kind.WELCOME, run=welcome.run, notes=notes, arrays=arrays)
 
@@ -76,7 +85,7 @@ def refuse_mismatch(theirs: Welcome, *, package: str, environment: str) -> None:
 
 def _welcome(frame: Frame) -> Welcome:
     header, texts = frame.header, {name: _text(name, array) for name, array in frame.arrays.items()}
-    if "config" not in texts or not texts.keys() <= {"config", "files"}:
+    if "config" not in texts or not texts.keys() <= {"config", "files", "parts"}:
         raise BadFrame("invalid", "not the arrays of a welcome")
     if header.notes.keys() != {"package", "environment"}:
         raise BadFrame("invalid", "not the notes of a welcome")
@@ -86,6 +95,7 @@ def _welcome(frame: Frame) -> Welcome:
         _matching(header.notes["package"], PACKAGE),
         _matching(header.notes["environment"], ENVIRONMENT),
         _files(texts.get("files", "{}")),
+        _parts(texts.get("parts", "[]")),
     )
 
 
@@ -100,19 +110,30 @@ def _text(name: str, array: npt.NDArray[Any]) -> str:
         raise BadFrame("invalid", f"{name[:80]!r} is no text: {error}") from error
 
 
-def _files(text: str) -> dict[str, str]:
+def _json(name: str, text: str) -> Any:
     try:
-        files = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadFrame("invalid", f"the files are no JSON: {error}") from error
+        raise BadFrame("invalid", f"the {name} are no JSON: {error}") from error
+
+
+def _parts(text: str) -> tuple[tuple[str, str], ...]:
+    pairs = _json("parts", text)
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise BadFrame("invalid", "the parts are no pairs of name and digest")
+    return tuple((_matching(name, PARTS_NAME, "name of a file"), _matching(digest, DIGEST)) for name, digest in pairs)
+
+
+def _files(text: str) -> dict[str, str]:
+    files = _json("files", text)
     if not isinstance(files, dict) or not all(isinstance(value, str) for value in files.values()):
         raise BadFrame("invalid", "the files are no table of texts")
     return files
 
 
-def _matching(value: object, pattern: re.Pattern[str]) -> str:
+def _matching(value: object, pattern: re.Pattern[str], what: str = "version") -> str:
     if not isinstance(value, str) or not pattern.fullmatch(value):
-        raise BadFrame("invalid", f"{str(value)[:80]!r} is no version")
+        raise BadFrame("invalid", f"{str(value)[:80]!r} is no {what}")
     return value
 
 

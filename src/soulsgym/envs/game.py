@@ -17,7 +17,7 @@ from soulsgym.envs.spaces import RecordView, limits_of
 from soulsgym.errors import MisuseError
 from soulsgym.game.attach import Game
 from soulsgym.game.capture import Frames
-from soulsgym.game.engine import GameOptions, open_engine
+from soulsgym.game.engine import GameOptions, missing_fields, open_engine
 from soulsgym.parts import PartChoices, make_parts
 from soulsgym.spec import load_fight
 from soulsgym.state import Fights
@@ -57,7 +57,8 @@ class GameEnv(BossEnv):
         options = GameOptions(game_speed, stepping, pid, launch)
         spec = load_fight(boss, moves=False)
         self.plan = spec.game
-        parts = make_parts(1, spec, choices, random_pose=random_player_pose, full=changes, phase=phase)
+        missing = missing_fields(self.plan)
+        parts = make_parts(1, spec, choices, random_pose=random_player_pose, full=changes, phase=phase, missing=missing)
         self._engine = open_engine(self.plan, options, phase=phase, changes=changes)
         batch = FightBatch(
             self._engine,

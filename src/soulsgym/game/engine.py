@@ -89,7 +89,7 @@ class GameEngine:
         self.statuses: npt.NDArray[Any] = np.zeros(n, [(name, "f4", (1,)) for name in title.statuses])
         for name, unaffected in title.statuses.items():
             self.statuses[name] = unaffected
-        self.missing_fields: tuple[str, ...] = MISSING_FIELDS + (() if plan.boss_moves else OF_MOVES)
+        self.missing_fields = missing_fields(plan)
         self.notes: list[dict[str, Any]] = [{} for _ in games]
         self._phase, self._game_speed, self._stepping, self._source = phase, game_speed, stepping, source
         self._generators = [np.random.default_rng() for _ in games]
@@ -227,6 +227,11 @@ class GameEngine:
     def _check_open(self) -> None:
         if not self._open:
             raise MisuseError("the engine is closed; make another one")
+
+
+def missing_fields(plan: GameSetup) -> tuple[str, ...]:
+    """The fields of FIGHT that the running game does not tell."""
+    return MISSING_FIELDS + (() if plan.boss_moves else OF_MOVES)
 
 
 def open_engine(plan: GameSetup, options: GameOptions, *, phase: int = 1, changes: bool = False) -> GameEngine:

@@ -6,18 +6,16 @@ makes it.
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from soulsgym.errors import MisuseError, suggestion
 
 KINDS = ("encoder", "reward", "reward term", "action set", "ending", "starts")
-MODULES = "SOULSGYM_PARTS"
-"""Environment variable: modules, separated by commas, that are imported for the parts they register."""
-
 MEMBERS = {
     "encoder": ("size", "names", "begin", "encode"),
     "reward": ("names", "begin", "of"),
@@ -28,8 +26,37 @@ MEMBERS = {
 
 Part = TypeVar("Part")
 
-_parts: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
-_origins: dict[tuple[str, str], str] = {}
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A part that has a name, and where it comes from."""
+
+    part: Any
+    origin: str
+
+
+Names = dict[tuple[str, str], Entry]
+"""Parts by kind and name."""
+
+EVERYWHERE: Names = {}
+"""Those that need no file of the user's."""
+_names: ContextVar[Names | None] = ContextVar("names", default=None)
+
+
+def used_names() -> Names:
+    """The names that are known here, in which `register` writes new ones."""
+    names = _names.get()
+    return EVERYWHERE if names is None else names
+
+
+@contextmanager
+def use_names(names: Names) -> Iterator[None]:
+    """Within the block, these names are known and no others."""
+    token = _names.set(names)
+    try:
+        yield
+    finally:
+        _names.reset(token)
 
 
 def register(kind: str, name: str, *, origin: str = "") -> Callable[[Part], Part]:
@@ -45,10 +72,10 @@ def register(kind: str, name: str, *, origin: str = "") -> Callable[[Part], Part
 
     def add(part: Part) -> Part:
         place = origin or origin_of(part)
-        taken = _origins.setdefault((kind, name), place)
-        if taken != place:
-            raise MisuseError(f"{kind} {name!r} is already there, from {taken}; choose another name")
-        _parts[kind][name] = part
+        names, key = used_names(), (kind, name)
+        if key in names and names[key].origin != place:
+            raise MisuseError(f"{kind} {name!r} is already there, from {names[key].origin}; choose another name")
+        names[key] = Entry(part, place)
         return part
 
     return add
@@ -61,27 +88,15 @@ def origin_of(part: Any) -> str:
 
 def known_names(kind: str) -> tuple[str, ...]:
     """The names of one kind, in the order in which they were registered."""
-    return tuple(_parts[kind])
+    return tuple(name for each, name in used_names() if each == kind)
 
 
 def find(kind: str, name: str) -> Any:
-    """The part of this name, from the modules of SOULSGYM_PARTS if need be."""
-    if name not in _parts[kind]:
-        _import_modules()
-    if name not in _parts[kind]:
+    """The part of this name."""
+    entry = used_names().get((kind, name))
+    if entry is None:
         raise MisuseError(f"{kind} {name!r} is not known{suggestion(str(name), known_names(kind))}")
-    return _parts[kind][name]
-
-
-def _import_modules() -> None:
-    for module in filter(None, (name.strip() for name in os.environ.get(MODULES, "").split(","))):
-        try:
-            importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            raise MisuseError(
-                f"{MODULES} names the module {module!r}, which cannot be imported ({error}); "
-                "set PYTHONPATH to its folder"
-            ) from error
+    return entry.part
 
 
 def resolve(kind: str, given: Any, *, key: str, default: Any) -> tuple[Any, dict[str, Any]]:

@@ -50,12 +50,13 @@ FourWays = tuple[NotNegative, NotNegative, NotNegative, NotNegative]
 
 @dataclass(frozen=True)
 class PlayerAnimation:
-    """A label of the player, and when it lets him act again."""
+    """A label of the player, and when it lets him act again; labels of one group mean the same to an agent."""
 
     name: str
     attack_s: NotNegative
     roll_s: NotNegative
     move_s: NotNegative
+    group: str = ""  # empty: one of its own
 
 
 @dataclass(frozen=True)

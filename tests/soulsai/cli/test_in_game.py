@@ -100,6 +100,18 @@ def test_what_the_game_cannot_do(game, tmp_path, arguments, text):
         raise souls("train", "--run", tmp_path / "run", *arguments).exception
 
 
+def test_a_reward_that_the_game_cannot_give_is_refused_before_it_is_opened(game, tmp_path):
+    file = tmp_path / "dodges.py"
+    file.write_text(
+        "from soulsgym.parts.rewards import term\nterm('dodge', needs=['dodged'])(lambda fights: fights['dodged'])\n"
+    )
+    words = ["--parts", file, "--run", tmp_path / "run", *SMALL, "--set", "reward.weights.dodge=1"]
+    with pytest.raises(MisuseError, match="reward term 'dodge' needs 'dodged', which this engine cannot tell; give it"):
+        raise souls("train", "--game", *words).exception
+    assert opened == []
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_of_the_simulator_does_not_go_on_in_the_game(game, make_run):
     with pytest.raises(ConfigError, match="this run trains in the simulator"):
         raise souls("train", "--resume", "--game", "--run", make_run("smoke").folder).exception

@@ -15,8 +15,9 @@ from soulsai.cli.main import app
 from soulsai.cli.playing import Board, WatchedLink
 from soulsai.config import config_to_toml, load_preset, with_settings
 from soulsai.errors import ConfigError, TransportError
+from soulsai.learning.loading import sizes_of
 from soulsai.learning.wiring import environment_version
-from soulsai.runs.fight_files import files_of, with_short_names
+from soulsai.runs.fight_files import files_of, needed_parts, with_short_names
 from soulsai.transport.links import Parcel, Progress
 from soulsai.transport.redis.books import Sent
 from soulsai.transport.redis.connection import Refused
@@ -207,6 +208,79 @@ def test_a_bad_boss_of_the_learners_is_a_sentence(welcome, sentinel):
     result = join(URL)
     assert isinstance(result.exception, SoulsError)
     assert "body.hp = -600" in str(result.exception)
+
+
+def own(own_parts, *settings):
+    """What a learner says that has a Python file of its own."""
+    small = ["fight.variants=['standard']", "fight.number=2", "ppo.minibatch=16"]
+    settings = [f"fight.parts=['{own_parts}']", "encoder.name=shares", *small, *settings]
+    config = with_settings(load_preset("smoke"), settings)
+    return {"config_toml": config_to_toml(with_short_names(config)), "environment": environment_version(config),
+            "parts": needed_parts(config)}  # fmt: skip
+
+
+def test_a_worker_plays_with_its_own_copy_of_the_learners_file(welcome, own_parts, tmp_path, monkeypatch):
+    welcome(**own(own_parts))
+    here = own_parts.rename(tmp_path / "another_name.py")
+    here.write_bytes(here.read_bytes().replace(b"\n", b"\r\n"))
+    configs = []
+    monkeypatch.setattr(verb, "_play", lambda address, said, config, *_: configs.append(config) or [])
+    result = join(URL, "--parts", here)
+    assert result.exit_code == 0, result.exception
+    here.unlink()
+    assert sizes_of(configs[0])[0] == 2
+
+
+def test_a_worker_without_the_learners_file_is_told_which(welcome, own_parts):
+    told = own(own_parts)
+    digest = told["parts"][0][1]
+    welcome(**told)
+    error = join(URL).exception
+    assert isinstance(error, MisuseError)
+    assert str(error) == (
+        f"the learner's run needs its file my_parts.py (sha256 {digest[:12]}...) on every machine, and code is never "
+        "sent: get a copy from whoever started the run, read it, and join with --parts my_parts.py"
+    )
+
+
+def test_a_worker_with_another_content_is_told(welcome, own_parts):
+    welcome(**own(own_parts))
+    own_parts.write_text(own_parts.read_text() + "# more\n")
+    error = join(URL, "--parts", own_parts).exception
+    assert isinstance(error, MisuseError)
+    assert f"{own_parts} differs from the learner's my_parts.py" in str(error)
+
+
+def test_a_file_that_the_learner_does_not_use_is_left_out(welcome, own_parts, tmp_path):
+    welcome(**own(own_parts))
+    other = tmp_path / "other.py"
+    other.write_text("# nothing\n")
+    assert "other.py: the learner's run does not use this file; leave it out" in (
+        str(join(URL, "--parts", own_parts, "--parts", other).exception)
+    )
+    assert "there is no such file" in str(join(URL, "--parts", tmp_path / "none.py").exception)
+
+
+def test_no_file_is_run_because_a_learner_names_it(welcome, tmp_path):
+    """Neither one that happens to be here, nor one that it sends as if it were a boss's."""
+    trap, mark = tmp_path / "trap.py", tmp_path / "mark"
+    trap.write_text(f"open({str(mark)!r}, 'w').close()\n")
+    config = with_settings(load_preset("smoke"), ["encoder.name=shares", f"fight.parts=['{trap}']"])
+    told = {"config_toml": config_to_toml(config), "environment": "x"}
+    welcome(**told)
+    assert 'the learner\'s config: encoder.name: encoder "shares" is not known' in str(join(URL).exception)
+    welcome(**told, files={"parts-1/trap.py": trap.read_text()})
+    assert "a file cannot lie at 'parts-1/trap.py'" in str(join(URL).exception)
+    assert not mark.exists()
+
+
+def test_a_reward_that_a_game_cannot_give_is_refused_before_playing(welcome, own_parts, monkeypatch):
+    monkeypatch.setattr("soulsgym.game.attach.find_game", lambda *_, **__: None)
+    own_parts.write_text(own_parts.read_text().replace('@term("brave", ', '@term("brave", needs=["dodged"], meaning='))
+    welcome(**own(own_parts, "reward.weights.brave=1"))
+    assert join(URL, "--parts", own_parts).exit_code == 0
+    error = join(URL, "--parts", own_parts, "--env-backend", "game").exception
+    assert "reward term 'brave' needs 'dodged', which this engine cannot tell" in str(error)
 
 
 def test_another_boss_than_the_learners_is_refused(welcome, sentinel):

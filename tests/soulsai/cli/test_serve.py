@@ -520,6 +520,30 @@ def test_interrupting_a_learner_and_a_worker(souls):
 
 
 @pytest.mark.slow
+@pytest.mark.faults
+def test_a_fleet_with_a_python_file_of_its_own(souls, own_parts):
+    """A worker without the file ends with a sentence; one with it plays until the run is over."""
+    settings = sets("run.steps=1500", "run.threads=1", "run.evaluate_every_steps=0", "run.final_fights=2",
+                    "fight.number=8", "fight.step_limit=100", "ppo.minibatch=64", "network.hidden=[8]",
+                    "encoder.name=shares", "reward.weights.brave=0.1", "fleet.beat_s=0.3")  # fmt: skip
+    arguments = ["serve", "smoke", "--accept-all", "--plain", "--no-dashboard", "--run", "runs/mine", *settings]
+    server = souls.start("serve", *arguments, "--parts", own_parts.name)
+    url = souls.wait_for("serve", r"souls join (redis://friend:\S+)")[1]
+    souls.wait_for("serve", r"friends need a copy of \S+data/parts-1/my_parts.py and add: --parts my_parts.py")
+    without = souls.run("join", url)
+    assert without.returncode == 2, without.stdout + without.stderr
+    assert "needs its file my_parts.py" in " ".join(without.stderr.split())
+    friend = souls.start("friend", "join", url, "--workers", 2, "--parts", own_parts)
+    souls.wait_for("friend", "joined mine-")
+    own_parts.unlink()
+    assert server.wait(LIMIT_S) == 0, souls.said("serve")
+    assert friend.wait(LIMIT_S) == 0, souls.said("friend")
+    assert "Traceback" not in souls.said("serve") + souls.said("friend")
+    assert "a new one starts" not in souls.said("friend")
+    assert souls.run("eval", "runs/mine", "--fights", 2).returncode == 0
+
+
+@pytest.mark.slow
 def test_workers_without_redis(souls):
     """`souls train --workers`, stopped and resumed."""
     arguments = ["train", "cartpole-dqn", "--accept-all", "--plain", "--workers", 2, "--run", "runs/mine"]

@@ -149,7 +149,10 @@ def test_mistakes_leave_no_folder(tmp_path, arguments, message):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("fight.boss=vordt", "boss 'vordt' has no moves yet, so it can be fought in the running game alone"),
+        (
+            "fight.boss=vordt",
+            "fight.boss: boss 'vordt' has no moves yet, so it can be fought in the running game alone",
+        ),
         ("fight.boss=nowhere/my.toml", "my.toml: file = 'my.toml': cannot be read: No such file"),
         ('fight.variants=["hrad"]', 'unknown variant "hrad"; did you mean "hard"?'),
         (
@@ -194,6 +197,7 @@ def test_an_own_boss_goes_on_when_its_files_are_gone(tmp_path, sentinel, monkeyp
         assert f"{file} is gone or has changed since the run began; the run keeps to its copy in {folder / 'data'}" in (
             result.output.replace("\n", "")
         )
+    assert "sentinel.toml" in (folder / "report.html").read_text()
     recordings = sorted((folder / "recordings").iterdir())
     scene = scene_of(recordings[0], 1)
     assert scene["boss"] == "Sentinel"

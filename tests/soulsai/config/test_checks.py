@@ -2,7 +2,7 @@
 
 import pytest
 
-from soulsai.config import Config, FightConfig, checked, config_from_toml, with_settings
+from soulsai.config import Config, FightConfig, check_names, checked, config_from_toml, with_settings
 from soulsai.errors import ConfigError
 
 MINIBATCH = (
@@ -100,3 +100,35 @@ def test_files_are_checked_too():
 def test_a_good_config_is_handed_back():
     config = Config()
     assert checked(config) is config
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("encoder.name=plyer", 'settings: encoder.name: encoder "plyer" is not known; did you mean "player"?'),
+        ("reward.preset=dual", 'settings: reward.preset: reward "dual" is not known; did you mean "duel"?'),
+        ("reward.weights.wim=1", 'settings: reward.weights: reward term "wim" is not known; did you mean "win"?'),
+        ("actions.preset=x", 'settings: actions.preset: action set "x" is not known; there are all, reduced, no-parry, '
+                             "and your own with --parts FILE"),
+        ("fight.ending=no_hitt", 'settings: fight.ending: ending "no_hitt" is not known; did you mean "no_hit"?'),
+        ("starts.name=standart", 'settings: starts.name: starts "standart" is not known; did you mean "standard"?'),
+    ],
+)  # fmt: skip
+def test_parts_that_nobody_knows_are_refused(setting, sentence):
+    config = with_settings(Config(), [setting])
+    with pytest.raises(ConfigError) as caught:
+        check_names(config)
+    assert str(caught.value) == sentence
+    assert check_names(with_settings(config, ["world=gym", "ppo.minibatch=64"]))
+
+
+def test_names_of_a_file_are_known(own_parts):
+    config = with_settings(Config(), [f"fight.parts=['{own_parts}']", "encoder.name=shares", "reward.weights.brave=1"])
+    assert check_names(config) is config
+    with pytest.raises(ConfigError, match='encoder "shares" is not known'):
+        check_names(with_settings(config, ["fight.parts=[]"]))
+
+
+def test_reading_a_config_runs_no_file(tmp_path):
+    (tmp_path / "trap.py").write_text("raise SystemExit('it was run')")
+    assert config_from_toml(f'[fight]\nparts = ["{tmp_path}/trap.py"]', "x").fight.parts

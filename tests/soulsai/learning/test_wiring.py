@@ -73,6 +73,34 @@ def test_a_version_of_the_environment_is_one_of_the_users_files(tmp_path):
     assert versions[0] != environment_version(config_of("smoke"))
 
 
+def test_a_version_of_the_environment_is_one_of_the_users_python_files(own_parts, tmp_path):
+    first = environment_version(config_of("smoke", f"fight.parts=['{own_parts}']"))
+    copy = own_parts.rename(tmp_path / "copy.py")
+    assert environment_version(config_of("smoke", f"fight.parts=['{copy}']")) == first
+    copy.write_text(copy.read_text() + "# more\n")
+    assert environment_version(config_of("smoke", f"fight.parts=['{copy}']")) != first
+    assert environment_version(config_of("smoke")) != first
+
+
+def test_own_parts_reach_the_fights(own_parts):
+    own = (
+        "encoder.name=shares",
+        "reward.preset=bold",
+        "actions.preset=two",
+        "fight.ending=early",
+        "starts.name=anywhere",
+    )
+    world = build_world(
+        config_of("smoke", *ONE, f"fight.parts=['{own_parts}']", *own, "fight.number=2", "fight.decisions=false")
+    )
+    assert (world.observation_size, world.num_actions, world.term_names) == (2, 2, ("dealt", "brave"))
+    world.reset(0)
+    ends = [world.step(np.zeros(2, np.int64)).truncated.any() for _ in range(20)]
+    assert ends == [False] * 19 + [True]
+    names = [finding.name for finding in findings(config_of("smoke", f"fight.parts=['{own_parts}']", *own))]
+    assert "encoder-not-reset" not in names
+
+
 @pytest.mark.parametrize("algorithm", ["ppo", "q"])
 def test_a_boss_of_ones_own_is_looked_over_before_it_is_trained(sentinel, algorithm):
     own = (f"fight.boss={sentinel}", "fight.variants=['drawn:2', 'hard', 'standard']", "fight.number=4")

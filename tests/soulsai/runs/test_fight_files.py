@@ -1,16 +1,19 @@
 """The user's own boss and overlays: found, copied, unpacked elsewhere, and refused in one sentence when wrong."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
 from soulsai.config import config_to_toml, load_preset, with_settings
+from soulsai.config.toml import toml_value
 from soulsai.errors import ConfigError, RunError
 from soulsai.runs.fight_files import (
     changed_files,
     config_of,
     files_of,
     own_files,
+    parts_of,
     short_name,
     unpack,
     with_absolute_paths,
@@ -121,6 +124,34 @@ def test_places_do_not_lead_out_of_the_folder(place):
 def test_names_of_other_systems():
     assert short_name("C:\\bosses\\my.toml") == short_name("/bosses/my.toml") == short_name("my.toml") == "my.toml"
     assert short_name("hard") == "hard"
+
+
+def config_with_parts(*files):
+    return with_settings(load_preset("smoke"), [f"fight.parts={toml_value(tuple(map(str, files)))}"])
+
+
+def test_python_files_are_copied_and_never_travel(own_parts, tmp_path):
+    config = config_with_parts(own_parts, own_parts)
+    assert files_of(config) == {}
+    assert parts_of(config) == dict.fromkeys(["parts-1/my_parts.py", "parts-2/my_parts.py"], own_parts.read_text())
+    assert parts_of(replace(config, world="gym")) == {}
+    assert with_short_names(config).fight.parts == ("my_parts.py", "my_parts.py")
+    with pytest.raises(ConfigError, match="a file cannot lie at 'parts-1/my_parts"):
+        unpack(config, parts_of(config), "letter")
+    run = Run.create(tmp_path / "run", config_to_toml(config), preset="", command=[], files=parts_of(config))
+    assert config_of(run).fight.parts == tuple(str(run.data / f"parts-{i}" / "my_parts.py") for i in (1, 2))
+    assert changed_files(run, config) == []
+    own_parts.write_bytes(b"\xef\xbb\xbf" + own_parts.read_bytes().replace(b"\n", b"\r\n"))
+    assert changed_files(run, config) == []
+    own_parts.unlink()
+    assert changed_files(run, config) == [str(own_parts)]
+
+
+def test_python_files_mean_the_same_from_every_folder(own_parts, monkeypatch):
+    monkeypatch.chdir(own_parts.parent)
+    assert with_absolute_paths(config_with_parts("my_parts.py")).fight.parts == (str(own_parts),)
+    assert with_absolute_paths(config_with_parts("~/x.py")).fight.parts[0].endswith("/x.py")
+    assert "~" not in with_absolute_paths(config_with_parts("~/x.py")).fight.parts[0]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +13,18 @@ import pytest
 from soulsai.config import load_preset, with_settings
 from soulsai.errors import ConfigError, RunError
 from soulsai.evaluation.statistics import wilson
+from soulsai.runs.fight_files import needed_parts
 from soulsai.sweeps.confirm import better_by, rate_and_interval, to_confirm
+from soulsai.sweeps.fitting import check_fit
 from soulsai.sweeps.following import Follower
 from soulsai.sweeps.locks import JournalLock, waited_for
 from soulsai.sweeps.report import against_preset, verdict, write_report
 from soulsai.sweeps.results import results_of
 from soulsai.sweeps.space import space_of
 from soulsai.sweeps.storage import open_storage
-from soulsai.sweeps.study import About, SweepStudy, counted, make_pruner
+from soulsai.sweeps.study import About, SweepStudy, counted, make_pruner, open_about, value_of
 from soulsai.sweeps.trial import Training, can_go_on, final_score
+from soulsgym.errors import MisuseError
 
 SPACE = """
 [sweep]
@@ -430,3 +434,32 @@ def test_a_real_sweep_of_two_trials(tmp_path):
         status = json.loads((tmp_path / f"sweeps/real/trial-000{number}/status.json").read_text())
         assert (status["state"], status["step"] >= 600) == ("finished", True)
     assert (tmp_path / "sweeps" / "real" / "report.html").exists()
+
+
+def test_trials_have_the_python_files_that_the_sweep_began_with(tmp_path, own_parts):
+    space = space_of(SPACE + "[reward]\nweights.brave = {low = 0, high = 1}\n", "space")
+    config = with_settings(load_preset("smoke"), [*space.fixed, f"fight.parts=['{own_parts}']", "reward.preset=bold"])
+    check_fit(space, config, [], "space")
+    assert value_of(config, "reward.weights.brave") == 0.5
+    about = About("mine", "smoke", config, space, "win_rate/evaluation", (), needed_parts(config))
+    study = SweepStudy(tmp_path / "mine", about)
+    study.close()
+    copy = tmp_path / "mine" / ".parts" / "parts-1" / "my_parts.py"
+    assert study.parts == (str(copy),)
+    assert copy.read_text() == own_parts.read_text()
+    SweepStudy(tmp_path / "mine", about).close()
+    own_parts.write_text(own_parts.read_text() + "# more\n")
+    with pytest.raises(ConfigError, match=r"this sweep was begun with another my_parts\.py; give another --name"):
+        SweepStudy(tmp_path / "mine", replace(about, parts=needed_parts(config)))
+    own_parts.unlink()
+    found = results_of(*open_about(tmp_path / "mine", "mine"), tmp_path / "mine")
+    assert value_of(found.about.config, "reward.weights.brave") == 0.5
+    with pytest.raises(MisuseError, match="there is no such file"):
+        check_fit(space, config, [], "space")
+
+
+def test_a_term_of_no_file_is_refused(own_parts):
+    space = space_of(SPACE + "[reward]\nweights.brav = {low = 0, high = 1}\n", "space")
+    config = with_settings(load_preset("smoke"), [*space.fixed, f"fight.parts=['{own_parts}']"])
+    with pytest.raises(ConfigError, match=r'weights\.brav is the weight of no term .*; did you mean "brave"'):
+        check_fit(space, config, [], "space")

@@ -109,7 +109,7 @@ def test_what_does_not_fit_is_refused_in_a_sentence(text, sentence):
         ("ppo.gamma = {low = 0.9, high = 0.99}", "rainbow", [], 'ppo.gamma changes nothing with algorithm = "q"'),
         ("starts.mid_fight = {low = 0, high = 1}", "cartpole-ppo", [], 'changes nothing with world = "gym"'),
         ("fleet.max_lag = {low = 1, high = 3}", "iudex", [], "fleet.max_lag changes nothing with trials"),
-        ("reward.weights.farr = {low = 0, high = 1}", "iudex", [], "did you mean reward.weights.far?"),
+        ("reward.weights.farr = {low = 0, high = 1}", "iudex", [], 'did you mean "far"?'),
         ("ppo.gamma = {low = 0.9, high = 0.99}", "iudex", ["ppo.gamma=0.95"], "ppo.gamma is tried by this space"),
         ("ppo.gamma = {low = 0.9, high = 0.99}", "iudex", ["run.evaluate_every_steps=0"], "nothing to compare"),
         ("ppo.gamma = {low = 0.9, high = 0.99}", "iudex", ["run.steps=1000"], "is more than run.steps = 1000"),

@@ -1,5 +1,6 @@
 """The welcome: both sides are of the same make, or the user is told which one to update and how."""
 
+import json
 import struct
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from soulsai.errors import TransportError
 from soulsai.transport.frames import Kind, encode
 from soulsai.transport.welcome import LARGEST_TEXT, Welcome, pack_welcome, refuse_mismatch, unpack_welcome
 
+DIGEST = "0a" * 32
 WELCOME = Welcome("run-1", 'algorithm = "q"\n# ä\n', "0.3.0", "sha256:12ab")
 
 
@@ -45,9 +47,35 @@ def test_files_that_no_worker_would_take_are_refused_at_once():
         pack_welcome(replace(WELCOME, files={"boss/my.toml": "#" * LARGEST_TEXT}))
 
 
-def files_frame(data):
-    arrays = {name: np.frombuffer(text, np.uint8) for name, text in (("config", b"a = 1"), ("files", data))}
+def test_names_and_digests_of_python_files_arrive():
+    welcome = replace(WELCOME, parts=(("my_parts.py", "0a" * 32), ("my_parts.py", "1b" * 32)))
+    assert unpack_welcome(pack_welcome(welcome)) == welcome
+
+
+def test_a_name_that_no_worker_would_take_is_refused_at_once():
+    with pytest.raises(TransportError, match=r"'my;parts\.py' has a name that workers refuse; use letters"):
+        pack_welcome(replace(WELCOME, parts=(("my;parts.py", DIGEST),)))
+
+
+def files_frame(data, kind="files"):
+    arrays = {name: np.frombuffer(text, np.uint8) for name, text in (("config", b"a = 1"), (kind, data))}
     return a_frame(arrays=arrays)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [["my.py"], ["my.py", "0a"], ["my.py", 3], ["../my.py", DIGEST], ["a/my.py", DIGEST], ["my.sh", DIGEST],
+     ["\x1b[2J.py", DIGEST], ["a`rm`.py", DIGEST], [".py", DIGEST], ["x" * 300 + ".py", DIGEST], "my.py"],
+)  # fmt: skip
+def test_python_files_that_cannot_be_are_refused(pair):
+    with pytest.raises(TransportError, match="cannot be read"):
+        unpack_welcome(files_frame(json.dumps([pair]).encode(), "parts"))
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"3", b"[3]", b"[[]]", b"\xff", b"[" * 100_000])
+def test_python_files_that_are_no_pairs_are_refused(data):
+    with pytest.raises(TransportError, match="cannot be read"):
+        unpack_welcome(files_frame(data, "parts"))
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"3", b'{"a": 3}', b'{"a": ["b"]}', b"\xff", b"[" * 100_000, b"{"])

@@ -385,3 +385,11 @@ def test_impossible_parts_are_refused_in_one_sentence(make, choice, message):
 def test_unknown_keywords_are_refused():
     with pytest.raises(TypeError, match="unexpected keyword argument 'encodr', did you mean 'encoder'"):
         gymnasium.make_vec(IUDEX, num_envs=2, encodr="player")
+
+
+def test_what_the_running_game_does_not_tell_is_refused_before_it_is_looked_for():
+    class Dodging(Alive):
+        needs = ("dodged",)
+
+    with pytest.raises(MisuseError, match="reward Dodging needs 'dodged', which this engine cannot tell"):
+        gymnasium.make("SoulsGymIudex-v0", reward=Dodging)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from soulsgym.parts import registry
+from soulsgym.parts.registry import use_names, used_names
 
 
 @pytest.fixture(autouse=True)
-def _own_names_are_forgotten(monkeypatch):
+def _own_names_are_forgotten():
     """Names that a test registers are gone after it."""
-    monkeypatch.setattr(registry, "_parts", {kind: dict(parts) for kind, parts in registry._parts.items()})
-    monkeypatch.setattr(registry, "_origins", dict(registry._origins))
+    with use_names(dict(used_names())):
+        yield

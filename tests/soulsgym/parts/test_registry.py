@@ -1,7 +1,5 @@
 """The names that parts go by."""
 
-import sys
-
 import pytest
 
 from soulsgym.errors import MisuseError
@@ -59,20 +57,3 @@ def test_a_name_that_cannot_be_is_refused(name):
 def test_an_unknown_kind_is_refused():
     with pytest.raises(MisuseError, match="kind of part 'encoders' is not known, did you mean 'encoder'"):
         register("encoders", "mine")
-
-
-def test_modules_of_the_environment_are_imported_for_what_is_not_known(tmp_path, monkeypatch):
-    text = "from soulsgym.parts.registry import register\nregister('encoder', 'theirs')(len)\n"
-    (tmp_path / "their_parts.py").write_text(text)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("SOULSGYM_PARTS", "json, their_parts,")
-    assert find("encoder", "theirs") is len
-    monkeypatch.delitem(sys.modules, "their_parts")
-
-
-def test_a_module_that_is_not_there_is_named(monkeypatch):
-    monkeypatch.setenv("SOULSGYM_PARTS", "no_such_module")
-    with pytest.raises(MisuseError) as caught:
-        find("encoder", "theirs")
-    assert "SOULSGYM_PARTS names the module 'no_such_module', which cannot be imported" in str(caught.value)
-    assert "\n" not in str(caught.value)

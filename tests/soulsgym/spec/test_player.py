@@ -180,6 +180,7 @@ def test_table_without_a_source(data, key):
             "is there twice; the position of a label is its id",
         ),
         ("boss.iudex.labels", [], "boss.iudex.labels", [], "is not a known key"),
+        ("player.animations.0.group", 3, "player.animations[0].group", 3, "must be"),
     ],
 )
 def test_bad_label_table(data, key, value, at, bad, reason):
@@ -188,6 +189,12 @@ def test_bad_label_table(data, key, value, at, bad, reason):
     assert error.file.endswith("animations.toml")
     assert (error.key, error.value) == (at, bad)
     assert reason in error.reason
+
+
+def test_a_label_without_a_group_is_one_of_its_own(data):
+    data.remove(LABELS, "player.animations.1.group")
+    labels = data.load().player_animations
+    assert [label.group for label in labels[:3]] == ["AddDamage", "", "AddDamage"]
 
 
 def test_labels_of_stopping_in_another_order(data):

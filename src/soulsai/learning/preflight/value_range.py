@@ -8,7 +8,8 @@ from soulsai.config.schema import Config
 from soulsai.config.toml import toml_value
 from soulsai.learning.preflight.finding import Finding
 from soulsai.learning.preflight.sample import Sample, gamma_of
-from soulsgym.parts.rewards.presets import PRESETS
+from soulsgym.parts.files import parts_in
+from soulsgym.parts.rewards.presets import weights_of
 
 ONCE = {
     "dealt": (0.0, 1.0),
@@ -44,7 +45,9 @@ def _returns(config: Config) -> tuple[float, float]:
     longest = (1.0 - gamma**steps) / (1.0 - gamma) if gamma < 1.0 else float(steps)
     limits = ONCE | dict.fromkeys(EVERY_STEP, (-longest, 0.0))
     worst = best = 0.0
-    for name, weight in {**PRESETS[config.reward.preset], **config.reward.weights}.items():
+    with parts_in(config.fight.parts):
+        weights = {**weights_of(config.reward.preset), **config.reward.weights}
+    for name, weight in weights.items():
         ends = [weight * end for end in limits.get(name, (0.0, 0.0))]
         worst, best = worst + min(ends), best + max(ends)
     return worst, best

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,15 +17,6 @@ UNKNOWN = -1
 MOVEMENT = "Movement"
 MOVEMENT_KINDS = ("walk", "strafe", "retreat", "turn")
 """Kinds of the boss's moves that are one to a player."""
-PLAYER_GROUPS = {
-    "AddDamage": r"AddDamage.*",
-    "Free": r"Idle|Move|None|RunStop.*",
-    "QuickTurn": r"QuickTurn.*",
-    "LandFace": r"LandFace.*",
-    "Land": r"Land|LandLow",
-    "Fall": r"Fall.*",
-}
-"""Name of a group and the whole names that belong to it; every other animation is a class of its own."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +47,10 @@ def boss_classes(spec: FightSpec) -> AnimationClasses:
 
 
 def player_classes(spec: FightSpec) -> AnimationClasses:
-    """Every attack, roll and blow taken is a class of its own; standing and walking are one."""
-    return _classes([_group_of(animation.name) for animation in spec.player_animations])
+    """The groups of the player's animations, as his labels' file has them."""
+    return _classes([animation.group or animation.name for animation in spec.player_animations])
 
 
 def _classes(labels: Sequence[str]) -> AnimationClasses:
     names = tuple(dict.fromkeys(labels))
     return AnimationClasses(names, np.array([names.index(label) for label in labels], np.int64))
-
-
-def _group_of(animation: str) -> str:
-    return next((name for name, pattern in PLAYER_GROUPS.items() if re.fullmatch(pattern, animation)), animation)

@@ -104,6 +104,6 @@ def make_ending(given: Any = "standard", *, no_hit: bool = False) -> Ending:
     if no_hit:
         rules.append(NoHit())
     own = make_part("ending", part, keys=("name", "step_limit", "no_hit"), **settings)
-    if not isinstance(own, FightOver):
+    if type(own) is not FightOver:  # one that builds on it is another
         rules.append(own)
     return AnyOf(*rules) if len(rules) > 1 else rules[0]

@@ -10,7 +10,7 @@ from typing import Any
 from soulsgym.errors import MisuseError
 from soulsgym.parts.registry import find, make_part, refuse_unknown, register, resolve, takes_fights
 from soulsgym.parts.rewards.reward import Reward
-from soulsgym.parts.rewards.term import KIND, TermKind, is_compiled, make_term
+from soulsgym.parts.rewards.term import KIND, TermKind, check_needs, is_compiled, make_term
 from soulsgym.parts.rewards.terms import ORDER
 from soulsgym.parts.rewards.weighted import WeightedReward
 from soulsgym.spec import FightSpec
@@ -43,7 +43,7 @@ def make_reward(
 
     That is a preset's name; a table of a preset and `weights` that replace those of its terms or add terms; a reward;
     a class or function that makes one of `n` and `spec`; or a function that is a term by itself. `missing` are fields
-    of FIGHT that the engine does not tell: terms that need them are refused.
+    of FIGHT that the engine does not tell: terms that need them are refused, and rewards with such a field in `needs`.
     """
     part, settings = resolve("reward", given, key="preset", default={})
     if isinstance(part, Mapping):
@@ -54,10 +54,21 @@ def make_reward(
         name = getattr(part, "__name__", "")
         terms = [(make_term(name if name.isidentifier() else "reward", part), 1.0)]
     else:
+        settings |= {"weights": weights} if weights else {}
         reward: Reward = make_part("reward", part, n, spec, keys=("preset",), **settings)
+        what, needs = f"reward {type(reward).__name__}", getattr(reward, "needs", ())
+        check_needs(what, needs)
+        _refuse_missing(what, needs, missing, "use another one")
         return reward
-    _refuse_missing([term for term, _ in terms], missing)
+    for term, _ in terms:
+        _refuse_missing(f"reward term {term.name!r}", term.needs, missing, "give it the weight 0")
     return WeightedReward(n, spec, terms, checked=any(term.name not in ORDER for term, _ in terms))
+
+
+def weights_of(name: str) -> Weights:
+    """The weights of a reward by name; none if it is no sum of terms."""
+    part = find("reward", name)
+    return part if isinstance(part, Mapping) else {}
 
 
 def _check_weights(weights: Mapping[str, Any]) -> Weights:
@@ -79,10 +90,7 @@ def _terms(weights: Weights, given: Any) -> list[tuple[TermKind, float]]:
     return terms
 
 
-def _refuse_missing(terms: list[TermKind], missing: Collection[str]) -> None:
-    for term in terms:
-        for field in term.needs:
-            if field in missing:
-                raise MisuseError(
-                    f"reward term {term.name!r} needs {field!r}, which this engine cannot tell; give it the weight 0"
-                )
+def _refuse_missing(what: str, needs: Collection[str], missing: Collection[str], way_out: str) -> None:
+    for field in needs:
+        if field in missing:
+            raise MisuseError(f"{what} needs {field!r}, which this engine cannot tell; {way_out}")

@@ -17,7 +17,10 @@ State = dict[str, npt.NDArray[Any]]
 
 
 class Reward(Protocol):
-    """Says after every step how good it was, and why."""
+    """Says after every step how good it was, and why.
+
+    It may have `needs`: names of fields of FIGHT without which it means nothing.
+    """
 
     names: tuple[str, ...]
 

@@ -114,11 +114,7 @@ def make_term(
     """The term that a function or class is, as `term` takes it."""
     if not str(name).isidentifier() or keyword.iskeyword(name):
         raise MisuseError(f"reward term cannot be named {name!r}; give a plain word")
-    for field in needs:
-        if field not in FIELDS:
-            raise MisuseError(
-                f"reward term {name!r} needs {field!r}, which is no field of a fight{suggestion(field, FIELDS)}"
-            )
+    check_needs(f"reward term {name!r}", needs)
     about = name, meaning or inspect.getdoc(given) or "", tuple(needs)
     if is_compiled(given):
         made = CompiledTerm(*about, given, begin, tuple(memory), facts)
@@ -128,6 +124,13 @@ def make_term(
     if begin is not None or memory or facts is not None:
         raise MisuseError(f"reward term {name!r} has memory or facts but is not compiled; put @njit below @term")
     return PythonTerm(*about, (lambda n, spec: _Columns(given)) if takes_fights(given) else given)
+
+
+def check_needs(what: str, needs: Sequence[str]) -> None:
+    """Refuse names that are no fields of a fight."""
+    for field in needs:
+        if field not in FIELDS:
+            raise MisuseError(f"{what} needs {field!r}, which is no field of a fight{suggestion(field, FIELDS)}")
 
 
 def is_compiled(given: Any) -> bool:

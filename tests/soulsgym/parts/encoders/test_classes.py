@@ -56,3 +56,9 @@ def test_another_boss_has_classes_of_its_own(spec):
     assert classes.names == (MOVEMENT, "Bite", "WalkFrontBattle")
     assert classes.of_id.tolist() == [0, 1, 0, 2]
     assert boss_classes(replace(other, boss_animations=("Bite",))).number(MOVEMENT) == -1
+
+
+def test_animations_without_a_group_are_classes_of_their_own(spec):
+    labels = tuple(replace(label, group="") for label in spec.player_animations)
+    classes = player_classes(replace(spec, player_animations=labels))
+    assert classes.names == tuple(label.name for label in labels)

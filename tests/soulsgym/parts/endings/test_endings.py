@@ -136,3 +136,14 @@ def test_a_fight_that_the_game_broke_off_is_cut_off_not_over():
     assert terminated.tolist() == [False, True]
     assert truncated.tolist() == [True, False]
     assert FightOver().won(fights).tolist() == [False, False]
+
+
+def test_an_ending_that_builds_on_the_standard_one_counts():
+    class Never(FightOver):
+        def won(self, fights):
+            return np.zeros(len(fights), bool)
+
+    fights = np.zeros(1, FIGHT)
+    fights["outcome"] = Outcome.WON
+    assert make_ending("standard").won(fights).tolist() == [True]
+    assert make_ending(Never).won(fights).tolist() == [False]

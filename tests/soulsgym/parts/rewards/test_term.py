@@ -224,3 +224,21 @@ def test_a_term_says_what_the_engine_must_tell(spec, compiled):
     assert str(caught.value) == (
         "reward term 'dodge' needs 'dodged', which this engine cannot tell; give it the weight 0"
     )
+
+
+def test_a_reward_says_what_the_engine_must_tell(spec):
+    class Whole:
+        names, needs = ("whole",), ("dodged",)
+
+        def __init__(self, n, spec):
+            """Nothing to keep."""
+
+        begin = of = state = restore = lambda self, *given: None
+
+    assert make_reward(Whole, 1, spec, missing=("invulnerable",)).names == ("whole",)
+    with pytest.raises(MisuseError) as caught:
+        make_reward(Whole, 1, spec, missing=("dodged",))
+    assert str(caught.value) == "reward Whole needs 'dodged', which this engine cannot tell; use another one"
+    Whole.needs = ("dodgd",)
+    with pytest.raises(MisuseError, match="reward Whole needs 'dodgd', which is no field of a fight, did you mean"):
+        make_reward(Whole, 1, spec)
