@@ -90,7 +90,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of history")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long the memory is watched")
     parser.add_argument("--updates-s", type=float, default=60.0, help="how long updates are counted")
-    parser.add_argument("--loads", type=int, default=5, help="how often the page is opened anew")
+    parser.add_argument("--loads", type=int, default=5, help="how often the page is opened again")
     parser.add_argument("--folder", type=Path, default=None, help="where the run is written for a while")
     return parser.parse_args()
 

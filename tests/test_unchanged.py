@@ -1,7 +1,7 @@
 """Environments and the learner's fights give what they gave when `unchanged.json` was recorded, bit for bit.
 
 A digest that differs means that fights of a seed are no longer what they were. If that is meant (a number of the data
-was corrected), record anew: `python tests/test_unchanged.py`.
+was corrected), record them again: `python tests/test_unchanged.py`.
 """
 
 from __future__ import annotations

@@ -283,7 +283,7 @@ class FightBatch:
         self._forget(mask)
 
     def _forget(self, mask: Flags) -> None:
-        """Let the parts begin anew with the fights of `mask`."""
+        """Let the parts forget the fights of `mask`."""
         self.parts.reward.begin(self.engine.fights, mask)
         if self.parts.encoder:
             self.parts.encoder.begin(self.engine.fights, mask)

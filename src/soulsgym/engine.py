@@ -58,7 +58,7 @@ class Engine(Protocol):
     def reset(
         self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None
     ) -> None:
-        """Begin anew the fights of `mask`; without seeds each goes on with its own stream of randomness."""
+        """Restart the fights of `mask`; without seeds each goes on with its own stream of randomness."""
 
     def step(self, controls: Controls, *, skip: bool = False) -> None:
         """Advance every running fight by 0.1 s, and with `skip` on to where the player can act again.

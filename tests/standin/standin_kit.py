@@ -31,7 +31,7 @@ LIBRARIES = ("-lgdi32", "-lwinmm", "-ldinput8", "-ldxguid", "-lole32")
 EXECUTABLE = "DarkSoulsIII.exe"
 ON_WINDOWS = sys.platform == "win32"
 START_LIMIT_S = 60.0
-"""A wineserver that has to start anew beside other programs has taken ten seconds."""
+"""A wineserver that has to start again beside other programs has taken ten seconds."""
 STOP_LIMIT_S = 10.0
 WAIT_LIMIT_S = 60.0
 """For what happens within a second beside nothing else."""
@@ -601,7 +601,7 @@ class Standin:
 
 
 def rate_of(count: Callable[[], float], wanted: float, *, rel: float = 0.15, seconds: float = 0.5) -> float:
-    """By how much something counts on in a second. What is not as wanted is measured anew: one may be held up."""
+    """By how much something counts on in a second. What is not as wanted is measured again: one may be held up."""
     for _ in range(RATE_TRIES):
         first, begin = count(), time.perf_counter()
         time.sleep(seconds)

@@ -14,7 +14,7 @@ from soulsai.replay.transitions import Flags, Float32s, Int64s
 from soulsai.transport.experience import TransitionChunk
 
 NUMBERS = 1 << 23
-"""Numbers of observations begin anew after so many: small enough to be exact as float32, far more than in a chunk."""
+"""Numbers of observations begin again after so many: small enough to be exact as float32, far more than in a chunk."""
 
 
 class PooledTransitions:

@@ -155,6 +155,6 @@ class Episodes:
             recent.values[:], recent.count[:] = state[f"{name}.values"], state[f"{name}.count"]
 
     def forget_running(self) -> None:
-        """The running episodes begin anew, uncounted."""
+        """The running episodes begin again, uncounted."""
         self._running.terms[:] = 0.0
         self._running.lengths[:] = 0

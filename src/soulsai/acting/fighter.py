@@ -37,7 +37,7 @@ class PolicyFighter:
         self._resize(1)
 
     def begin(self, fights: Fights, mask: Flags) -> None:
-        """Forget the fights of `mask`, which begin anew; another number of fights than before is fine."""
+        """Forget the fights of `mask`, which begin again; another number of fights than before is fine."""
         if len(fights) != len(self._last):
             self._resize(len(fights))
         self._encoder.begin(fights, mask)

@@ -28,7 +28,7 @@ from soulsai.transport.policies import Policy, unpack_policy
 from soulsgym.batch import Step
 
 FAILURES_IN_A_ROW = 3
-"""Failures of the environment, with no chunk between them, after which the worker gives up and is started anew."""
+"""Failures of the environment, with no chunk between them, after which the worker gives up and is started again."""
 PAUSE_S = 0.02
 REPORT_EVERY_S = 0.5
 PATIENCE = 3.0
@@ -137,7 +137,7 @@ class Worker:
         self._reported_s, self._reported_steps, self._rate = time.monotonic(), 0, 0.0
 
     def run(self) -> None:
-        """Play; an environment that fails is made anew, some times."""
+        """Play; an environment that fails is made again, some times."""
         keep_freed_memory()
         while not self._link.stopping:
             world: PacedWorld | None = None

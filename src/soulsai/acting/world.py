@@ -30,7 +30,7 @@ class World(Protocol):
         """Begin all episodes."""
 
     def step(self, actions: npt.NDArray[np.int64]) -> Step:
-        """Play on in all of them; those that end begin anew."""
+        """Play on in all of them; those that end begin again."""
 
     def state(self) -> State:
         """What decides how they go on; empty if that cannot be told."""

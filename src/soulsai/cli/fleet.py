@@ -46,7 +46,7 @@ class Operator:
 def fleet(
     run: RunFolder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it anew every two seconds, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again every two seconds, until Ctrl-C.")] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Count the rows on their way too; exit code 1 if the books do not close.")
     ] = False,

@@ -65,7 +65,7 @@ class PlainView:
 
 
 class Screen:
-    """A panel that is drawn anew in place."""
+    """A panel that is drawn again in place."""
 
     def __init__(self, name: str, config: Config) -> None:
         self.console = Console()

@@ -39,7 +39,7 @@ def sweep(
     hours: Annotated[float | None, typer.Option(min=0.0, help="Stop after so many hours; go on later.")] = None,
     plain: Plain = False,
     report: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Only write the report of the sweep in this folder anew.")
+        Path | None, typer.Option(metavar="DIR", help="Only write the report of the sweep in this folder again.")
     ] = None,
 ) -> None:
     """Look for better settings: many short trainings, bad ones ended early, the best measured again at the end.

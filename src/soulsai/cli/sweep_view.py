@@ -1,4 +1,4 @@
-"""What `souls sweep` shows: a table that is drawn anew, or lines; and the results at the end."""
+"""What `souls sweep` shows: a table that is drawn again, or lines; and the results at the end."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class PlainView:
 
 
 class Screen:
-    """A panel that is drawn anew in place."""
+    """A panel that is drawn again in place."""
 
     def __init__(self, study: SweepStudy, trials: int) -> None:
         self.console = Console()

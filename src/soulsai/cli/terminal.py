@@ -128,9 +128,9 @@ class Terminal:
 
     def show(self, cells: Cells) -> None:
         """Show cells as large as the terminal."""
-        anew = self._shown is None or self._shown.size != cells.size
-        data = encoded(cells, None if anew else self._shown, colour=self._colour)
-        self._out.write(("\x1b[2J" if anew else "") + data)
+        redraw = self._shown is None or self._shown.size != cells.size
+        data = encoded(cells, None if redraw else self._shown, colour=self._colour)
+        self._out.write(("\x1b[2J" if redraw else "") + data)
         self._out.flush()
         self._shown = cells
 

@@ -37,7 +37,7 @@ POINTS = 800
 MOST_POINTS = 5000
 MOST_NAMES = 64
 NO_CACHE = {"cache-control": "no-cache"}
-"""Kept by browsers, but asked for anew each time, which costs one short answer."""
+"""Kept by browsers, but asked for again each time, which costs one short answer."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -205,7 +205,7 @@ class Files(StaticFiles):
     """The files of the page."""
 
     def file_response(self, *arguments: Any, **words: Any) -> Response:
-        """A file, to be asked for anew each time."""
+        """A file, to be asked for again each time."""
         response = super().file_response(*arguments, **words)
         response.headers["cache-control"] = NO_CACHE["cache-control"]
         return response

@@ -115,7 +115,7 @@ def _last(folder: Path, why: str) -> Report:
     try:
         return _known(kept, now=False, reason=f"{why}; this is how its fleet was when it ended")
     except (AttributeError, KeyError, TypeError, ValueError):
-        return unknown(f"{folder / LAST}: is damaged; it is written anew when the run is served and stopped again")
+        return unknown(f"{folder / LAST}: is damaged; it is written again when the run is served and stopped again")
 
 
 def _without_redis(dossier: Dossier) -> Report:

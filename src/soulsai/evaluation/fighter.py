@@ -21,7 +21,7 @@ class Fighter(Protocol):
     """Plays `n` fights side by side from their records."""
 
     def begin(self, fights: Fights, mask: Flags) -> None:
-        """The fights of `mask` begin anew: forget them. If their number changes, the mask holds all of them."""
+        """The fights of `mask` begin again: forget them. If their number changes, the mask holds all of them."""
 
     def act(self, fights: Fights) -> Int64s:
         """The next action, 0 to 19, of every fight; what it says for fights that are over is ignored."""

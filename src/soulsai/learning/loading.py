@@ -106,7 +106,7 @@ def _refuse_other_shapes(where: str, tensors: Tensors, wanted: Tensors) -> None:
         if found != needed:
             raise RunError(
                 f"{where} does not fit the run's config.toml or this version of soulsgym "
-                f"({key} is {found} instead of {needed}): play it with the version that trained it, or train anew"
+                f"({key} is {found} instead of {needed}): play it with the version that trained it, or train again"
             )
 
 

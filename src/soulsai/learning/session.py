@@ -135,7 +135,7 @@ def _logging(run: Run) -> Iterator[None]:
 
 
 def update_report(run: Run) -> None:
-    """Write the report of a run anew, from what is in its folder."""
+    """Write the report of a run again, from what is in its folder."""
     evaluations = [Evaluation.from_json(text) for _, text in run.evaluations() if _is_fight(text)]
     write_report(
         run.report_file,

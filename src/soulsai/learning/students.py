@@ -143,7 +143,7 @@ class QStudent:
         return values
 
     def policy(self) -> NetworkPolicy:
-        """The greedy policy as it is now, without noise; acting and learning draw theirs anew each time."""
+        """The greedy policy as it is now, without noise; acting and learning draw theirs again each time."""
         for net in self.learner.online:
             net.quiet()
         return NetworkPolicy(*self.learner.online)

@@ -112,7 +112,7 @@ class Training:
         """Go on from the newest checkpoint whose files are all intact."""
         saved = self._newest()
         if saved is None:
-            self._view.say("no checkpoint was written yet; beginning anew")
+            self._view.say("no checkpoint was written yet; beginning again")
             self.run.metrics_file.unlink(missing_ok=True)
             self.begin()
             return

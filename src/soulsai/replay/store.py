@@ -126,7 +126,7 @@ class TransitionStore:
                 column[slots] = new[part]
 
     def spans(self, first: int, count: int) -> Iterator[tuple[slice, slice]]:
-        """The rows from number `first` on, cut where the ring begins anew: positions among them, and slots."""
+        """The rows from number `first` on, cut where the ring begins again: positions among them, and slots."""
         done = 0
         while done < count:
             slot = (first + done) % self.capacity

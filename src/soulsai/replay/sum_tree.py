@@ -1,6 +1,6 @@
 """A sum tree in one array: node i is the sum of nodes 2i and 2i+1, the leaves lie in the second half.
 
-Every node is always the sum of its two children, added anew and never corrected by a difference: the tree is a function
+Every node is always the sum of its two children, added up and never corrected by a difference: the tree is a function
 of its leaves, however it came to be, and a restored one is the same to the last bit.
 """
 

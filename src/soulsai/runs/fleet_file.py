@@ -89,4 +89,4 @@ def _checked(values: Any, file: Path) -> FleetFile:
 
 
 def _damaged(file: Path, why: str) -> RunError:
-    return RunError(f"{file}: is damaged ({why}): restore it from a copy, or remove it to invite everyone anew")
+    return RunError(f"{file}: is damaged ({why}): restore it from a copy, or remove it to invite everyone again")

@@ -232,7 +232,7 @@ class SweepStudy:
             self._requeue(self.study.trials[trial.number], "stopped", count=False)
 
     def take_from_dead(self) -> list[int]:
-        """Queue anew the trials whose process has died; their numbers."""
+        """Queue again the trials whose process has died; their numbers."""
         from optuna.trial import TrialState
 
         with self._locked():
@@ -260,7 +260,7 @@ class SweepStudy:
         return time.monotonic() - since_s > SILENT_S
 
     def _requeue(self, trial: FrozenTrial, how: str, *, count: bool) -> bool:
-        """End a running trial and queue its settings anew; false if another process was faster."""
+        """End a running trial and queue its settings again; false if another process was faster."""
         import optuna
         from optuna.trial import TrialState
 

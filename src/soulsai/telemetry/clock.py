@@ -62,7 +62,7 @@ class LoopClock:
         return {name: seconds / total_s if total_s else 0.0 for name, seconds in self._seconds.items()}
 
     def take(self) -> dict[str, float]:
-        """Seconds by phase, and begin anew."""
+        """Seconds by phase, and begin again."""
         self._turn()
         taken = dict(self._seconds)
         self._seconds.clear()

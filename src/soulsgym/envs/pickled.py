@@ -11,7 +11,7 @@ KEPT = ("spec", "action_space", "single_action_space", "_begun", "_last_action",
 
 
 class Pickled:
-    """Pickled as what it was made with and the state of its fights; threads, windows and views are made anew."""
+    """Pickled as what it was made with and the state of its fights; threads, windows and views are made again."""
 
     batch: FightBatch
     _begun: bool

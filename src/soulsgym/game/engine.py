@@ -112,7 +112,7 @@ class GameEngine:
     def reset(
         self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None = None
     ) -> None:
-        """Begin anew the fights of `mask`. Seeds decide the poses that are drawn; the boss cannot be seeded."""
+        """Restart the fights of `mask`. Seeds decide the poses that are drawn; the boss cannot be seeded."""
         if starts.dtype != START or len(starts) != len(self.fights):
             raise MisuseError(f"starts are {len(starts)} x {starts.dtype}; give {len(self.fights)} x START")
         self._check_open()
@@ -143,12 +143,12 @@ class GameEngine:
         return Snapshot(KIND, copied(self.fights), hidden)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Begin anew every fight that was running, with the health and phase that the snapshot tells.
+        """Restart every fight that was running, with the health and phase that the snapshot tells.
 
         A game cannot be put back: poses, stamina and what the boss was about to do are those of a new fight.
         """
         if snapshot.kind != KIND:
-            raise StartError(f"snapshot is of kind {snapshot.kind!r}, a running game takes {KIND!r}; make it anew")
+            raise StartError(f"snapshot is of kind {snapshot.kind!r}, a running game takes {KIND!r}; make it again")
         if snapshot.fights.shape != self.fights.shape or snapshot.fights.dtype != FIGHT:
             raise StartError(f"snapshot holds {len(snapshot.fights)} fights, this engine {len(self.fights)}")
         starts = standard_starts(len(self.fights))

@@ -241,7 +241,7 @@ class SpeedPacer:
 
         def tell(tick: Tick) -> None:
             nonlocal begin, seen, last
-            if tick.time_ms < begin:  # the game counts anew, as after it was loaded
+            if tick.time_ms < begin:  # the game counts again, as after it was loaded
                 begin = tick.time_ms
             last = tick.time_ms
             passed = max(seen, round((last - begin) / MS_PER_TICK))

@@ -1,6 +1,6 @@
 """From an address table to places in the memory of one running game, checked at every use.
 
-The game makes its objects anew whenever it loads, so an address that was right may be someone else's a moment later.
+The game makes its objects again whenever it loads, so an address that was right may be someone else's a moment later.
 Therefore the pointers that lead to a value are read together with it, in one batch: if one of them has changed, the way
 is found again.
 """
@@ -68,7 +68,7 @@ class _Way:
         return [_place(parent, offset, targets) for parent, offset in self.ends]
 
     def follow(self, memory: ProcessMemory) -> tuple[int, ...]:
-        """Read all pointers anew, one batch for each step of the way; ReadFailed if one leads nowhere."""
+        """Read all pointers again, one batch for each step of the way; ReadFailed if one leads nowhere."""
         targets = [0] * len(self.links)
         for depth in range(max((link.depth for link in self.links), default=-1) + 1):
             level = [index for index, link in enumerate(self.links) if link.depth == depth]
@@ -120,7 +120,7 @@ class Look:
         self._addresses: list[int] = []
 
     def forget(self) -> None:
-        """Find the way anew at the next read."""
+        """Find the way again at the next read."""
         self._targets = None
 
     def addresses(self) -> dict[str, int]:
@@ -288,7 +288,7 @@ class Pointers:
         return values[word]
 
     def forget(self) -> None:
-        """Find the way to every field anew. Needed for nothing but memory: ways are checked at every use."""
+        """Find the way to every field again. Needed for nothing but memory: ways are checked at every use."""
         for look in self._looks.values():
             look.forget()
 

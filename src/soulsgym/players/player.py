@@ -18,7 +18,7 @@ class Player(Protocol):
     """Chooses one of the twenty actions for each of `n` fights."""
 
     def reset(self, mask: Mask) -> None:
-        """Forget the fights of `mask`, which begin anew."""
+        """Forget the fights of `mask`, which begin again."""
 
     def act(self, observation: Observation, mask: Mask) -> Actions:
         """The next action of every fight; `mask` says which actions are open."""

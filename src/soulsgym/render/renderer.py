@@ -24,7 +24,7 @@ MIN_WORDLESS = (16, 16)
 class FightRenderer:
     """Draws one fight; remembers the last second of it for trails and numbers, so use one renderer per fight.
 
-    A record of another fight, or an earlier step, begins anew. `draw` needs no screen; only `show` does.
+    A record of another fight, or an earlier step, begins again. `draw` needs no screen; only `show` does.
     Without `words` there are no bars and labels, and the picture may be small.
     """
 

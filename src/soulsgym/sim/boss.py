@@ -298,7 +298,7 @@ def _start_link(hidden: Hidden, tables: Tables, move: int) -> None:
 
 @inner
 def _end_hop(hidden: Hidden, tables: Tables, distance: float) -> None:
-    """Follow the hop with one of the acts it leads to, or decide anew."""
+    """Follow the hop with one of the acts it leads to, or decide again."""
     act = NO_ACT
     first_act = tables.phases[hidden.phase - 1].first_act
     if (

@@ -78,7 +78,7 @@ class SimEngine:
     def reset(
         self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None = None
     ) -> None:
-        """Begin anew the fights of `mask`; without seeds each goes on with its own stream of randomness."""
+        """Restart the fights of `mask`; without seeds each goes on with its own stream of randomness."""
         if starts.dtype != START or len(starts) != len(self.fights):
             raise MisuseError(f"starts are {len(starts)} x {starts.dtype}; give {len(self.fights)} x START")
         seeded = seeds is not None
@@ -126,7 +126,7 @@ class SimEngine:
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot of the same number of fights."""
         if snapshot.kind != KIND:
-            raise StartError(f"snapshot is of kind {snapshot.kind!r}, this simulator takes {KIND!r}; make it anew")
+            raise StartError(f"snapshot is of kind {snapshot.kind!r}, this simulator takes {KIND!r}; make it again")
         if (
             snapshot.hidden.shape != self.hidden.shape
             or snapshot.hidden.dtype != HIDDEN

@@ -440,7 +440,7 @@ def clock_tick(hidden: Hidden, tables: Tables, direction: int) -> None:
             hidden.player_animation_s >= constants.roll_end_s
             or hidden.player_move_s >= 2.0 * constants.roll_end_s - constants.label_step_s
         ):
-            # Shown anew after a flinch it must not keep the roll up beyond its curve, which is twice its length.
+            # Shown again after a flinch it must not keep the roll up beyond its curve, which is twice its length.
             start_idle(hidden, constants)
         return
     hidden.since_roll_s += constants.tick_s

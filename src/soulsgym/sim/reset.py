@@ -131,7 +131,7 @@ def reset_fights(
     changes: int,
     strength: float,
 ) -> None:
-    """Begin anew the masked fights: from their seeds, or from what their last fight leads to."""
+    """Restart the masked fights: from their seeds, or from what their last fight leads to."""
     for i in range(len(fights)):
         if mask[i]:
             hidden, fight = hidden_states[i], fights[i]

@@ -33,7 +33,7 @@ def test_returns_lengths_and_wins_by_hand():
     episodes = Episodes(3, ("dealt", "taken"), fights=True)
     episodes.add(step_of([[1, 0], [2, -1], [0, 0]], [1, 2, 3]))
     episodes.add(step_of([[1, -3], [0, 0], [5, 0]], [4, 1, 1], terminated=[0], won=[0]))
-    # The first fight begins anew from nothing; the second is cut off.
+    # The first fight begins again from nothing; the second is cut off.
     episodes.add(step_of([[7, 0], [4, -2], [1, 0]], [2, 2, 2], truncated=[1]))
     assert episodes.metrics() == pytest.approx(
         {

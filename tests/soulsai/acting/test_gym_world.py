@@ -46,7 +46,7 @@ def test_final_observation_truncation_and_masks(counting):
     assert (world.number, world.observation_size, world.num_actions) == (2, 2, 3)
     assert world.masks.tolist() == [[True, False, True]] * 2
     step = world.step(np.array([0, 2]))
-    # The actions of this space begin at 5. The second episode is over and has begun anew.
+    # The actions of this space begin at 5. The second episode is over and has begun again.
     assert step.rewards.tolist() == [5.0, 7.0]
     assert step.terms.tolist() == [[5.0], [7.0]]
     assert step.terminated.tolist() == step.ended.tolist() == [False, True]

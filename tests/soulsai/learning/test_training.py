@@ -309,7 +309,7 @@ def test_resuming_before_the_first_checkpoint_begins_anew(tmp_path):
     (tmp_path / "run" / "metrics.jsonl").write_text('{"step": 5}\n')
     view = Heard()
     assert session_of(run, config, resume=True, view=view).finished
-    assert "no checkpoint was written yet; beginning anew" in view.news
+    assert "no checkpoint was written yet; beginning again" in view.news
     assert run.metrics()[0]["step"] > 5
 
 

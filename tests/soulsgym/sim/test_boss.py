@@ -778,7 +778,7 @@ def test_after_a_hop_one_of_its_acts_follows_by_weight(new_duel, hopping):
     ("bearing_deg", "follows"), [(0.0, True), (115.0, True), (-115.0, True), (125.0, False), (-125.0, False)]
 )
 def test_after_a_hop_only_who_is_not_behind_him_is_attacked(new_duel, hopping, bearing_deg, follows):
-    """Behind him he decides anew, by the one rule: hop or chop."""
+    """Behind him he decides again, by the one rule: hop or chop."""
     duel = new_duel(hopping)
     acts = [act.name for act in hopping.boss.phases[0].acts]
     seen = set()

@@ -30,7 +30,7 @@ def started(spec, seeds, **settings):
 
 
 def played(spec, seeds, *, skip=False, **settings):
-    """Fields of all records of fights with these seeds over 400 steps; ended fights begin anew."""
+    """Fields of all records of fights with these seeds over 400 steps; ended fights begin again."""
     engine, starts = started(spec, seeds, **settings)
     plans = np.array([actions_of(seed) for seed in seeds])
     records = [engine.fights.copy()]
@@ -402,7 +402,7 @@ def test_threads_see_the_same_specs(spec, monkeypatch):
 
 
 def test_a_fight_keeps_its_spec_until_it_ends(spec):
-    """Two fights stand still; the first is begun anew after the replacement, and only it is hit three times as hard."""
+    """Two fights stand still; the first begins again after the replacement, and only it is hit three times as hard."""
     engine, starts = started([spec, spec], [1, 2], counts=[1, 1])
     assert engine.replace(0, stronger(spec, 3.0))
     old = played(spec, [1])

@@ -153,7 +153,7 @@ def _keep_users(admin: redis.Redis, warn: Warn) -> None:
         admin.acl_save()
     except ResponseError as error:
         warn(
-            f"this Redis does not keep its users ({error}): after its restart everyone has to be invited anew, unless "
+            f"this Redis does not keep its users ({error}): after its restart everyone has to be invited again, unless "
             "it is given an aclfile"
         )
 

@@ -1,6 +1,6 @@
 """A certificate authority of the run's own, and the certificate of its server.
 
-Friends get the authority's certificate; with it they know the server, however often the server's own is made anew.
+Friends get the authority's certificate; with it they know the server, however often the server's own is made again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from soulsai.runs.private_files import make_private_folder, write_private
 
 LIFETIME = datetime.timedelta(days=3650)
 MARGIN = datetime.timedelta(days=30)
-"""A certificate that ends sooner is made anew."""
+"""A certificate that ends sooner is made again."""
 SKEW = datetime.timedelta(days=1)
 """Certificates begin so long ago: clocks of other machines may be late."""
 ALWAYS = ("localhost", "127.0.0.1", "::1")
@@ -55,7 +55,7 @@ def make_certificates(folder: Path, hosts: Sequence[str]) -> Certificates:
     authority = _read(files.ca, folder / "ca.key")
     if authority is None or not _lasts(authority.certificate):
         if files.ca.exists():
-            log.warning("%s: has ended or is damaged and is made anew: send it to all who joined", files.ca)
+            log.warning("%s: has ended or is damaged and is made again: send it to all who joined", files.ca)
         authority = _new_authority()
         _write(authority, files.ca, folder / "ca.key")
     if not _serves(_read(files.certificate, files.key), authority, names):

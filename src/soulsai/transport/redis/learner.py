@@ -101,7 +101,7 @@ class RedisLearnerLink:
         self._sent: dict[str, Sent] = {}
         self._beating = 0
         self._unsure: dict[str, Sent] | None = None
-        """After a loss: the accounts at that time. A worker that has written since is compared anew, once."""
+        """After a loss: the accounts at that time. A worker that has written since is compared again, once."""
         self._sure: set[str] = set()
         self._server = ""
         """Which life of Redis this is, in its own words."""
@@ -448,7 +448,7 @@ class RedisLearnerLink:
                 raise
             if name not in self._complained:
                 self._complained.add(name)
-                self._say(f"{name} has spoiled its stream and is not heard: revoke it, and invite it anew")
+                self._say(f"{name} has spoiled its stream and is not heard: revoke it, and invite it again")
             return False
         return True
 
@@ -460,7 +460,7 @@ class RedisLearnerLink:
         self._unsure, self._sure = dict(seen.sent), set()
         if is_empty:
             self._say(
-                f"Redis came back empty: welcome, policy and accounts are published anew, and {rows} rows that were "
+                f"Redis came back empty: welcome, policy and accounts are published again, and {rows} rows that were "
                 "on their way are lost so far; workers that come back may tell of more"
             )
         elif rows:

@@ -49,7 +49,7 @@ OLDEST = (6, 2)
 LOOPBACK = "127.0.0.1"
 EVERYWHERE = ("0.0.0.0", "::", "*")
 READY_S = 60.0
-"""How long a server may take to answer, counted anew whenever it has read more of its data."""
+"""How long a server may take to answer, counted again whenever it has read more of its data."""
 PROBE_S = 1.0
 PAUSE_S = 0.02
 STOP_S = 10.0
@@ -103,7 +103,7 @@ def server_version(program: Path) -> tuple[int, ...]:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         words = reason(error) if isinstance(error, OSError) else "it does not answer"
-        raise TransportError(f"{program}: cannot be run ({words}): install redis-server anew") from error
+        raise TransportError(f"{program}: cannot be run ({words}): reinstall redis-server") from error
     found = re.search(r"\bv=(\d+(?:\.\d+)+)", done.stdout)
     if not found:
         raise TransportError(f"{program}: is no Redis or Valkey server: it does not tell its version")
@@ -259,7 +259,7 @@ def _read_state(folder: Path) -> _State | None:
         raise TransportError(f"{file}: cannot be read: {reason(error)}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise TransportError(
-            f"{file}: is damaged: restore it from a copy, or remove it and {USERS}, and invite everyone anew"
+            f"{file}: is damaged: restore it from a copy, or remove it and {USERS}, and invite everyone again"
         ) from error
 
 
@@ -406,7 +406,7 @@ def _spawn(program: Path, folder: Path) -> subprocess.Popen[bytes]:
                 umask=0o077,
             )  # fmt: skip
     except OSError as error:
-        raise TransportError(f"{program}: cannot be run ({reason(error)}): install redis-server anew") from error
+        raise TransportError(f"{program}: cannot be run ({reason(error)}): reinstall redis-server") from error
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], address: Address, folder: Path, ready_s: float) -> None:
@@ -496,7 +496,7 @@ def _end_orphan(folder: Path) -> None:
     orphan = _orphan(folder)
     if orphan is None:
         return
-    log.warning("%s: the server of before is still running (process %d) and is started anew", folder, orphan.pid)
+    log.warning("%s: the server of before is still running (process %d) and is started again", folder, orphan.pid)
     with suppress(psutil.NoSuchProcess):
         orphan.terminate()
     _end(orphan, STOP_S)

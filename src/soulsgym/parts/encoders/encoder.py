@@ -25,7 +25,7 @@ NO_ACTION = -1
 
 
 class Encoder(Protocol):
-    """Turns fights into `size` numbers each; what it remembers of a fight it forgets when that begins anew."""
+    """Turns fights into `size` numbers each; what it remembers of a fight it forgets when that begins again."""
 
     size: int
     names: tuple[str, ...]
@@ -33,7 +33,7 @@ class Encoder(Protocol):
     high: Float32s
 
     def begin(self, fights: Fights, mask: Flags) -> None:
-        """Forget the fights of `mask`: they begin anew."""
+        """Forget the fights of `mask`: they begin again."""
 
     def encode(self, fights: Fights, actions: Int64s, mask: Flags, out: Float32s) -> None:
         """Write the rows of `mask` of `out`, once a step; `actions` are the last ones, -1 at the beginning."""

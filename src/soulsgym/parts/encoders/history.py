@@ -48,7 +48,7 @@ class History:
         self._stacked = np.zeros((n, self.size), np.float32)
 
     def begin(self, fights: Fights, mask: Flags) -> None:
-        """Forget the fights of `mask`: they begin anew."""
+        """Forget the fights of `mask`: they begin again."""
         self._encoder.begin(fights, mask)
         self._stacked[mask] = 0.0
 

@@ -25,7 +25,7 @@ class Reward(Protocol):
     names: tuple[str, ...]
 
     def begin(self, fights: Fights, mask: Flags) -> None:
-        """Forget the fights of `mask`, which begin anew as `fights` shows them."""
+        """Forget the fights of `mask`, which begin again as `fights` shows them."""
 
     def of(self, fights: Fights) -> tuple[Float64s, Float64s]:
         """The rewards of the last step, and their weighted terms: a row per fight, a column per name."""

@@ -38,7 +38,7 @@ class Term(Protocol):
     """A term that is a class, before its weight; made for `n` fights of a spec."""
 
     def begin(self, fights: Fights, mask: Flags) -> None:
-        """Forget the fights of `mask`, which begin anew as `fights` shows them."""
+        """Forget the fights of `mask`, which begin again as `fights` shows them."""
 
     def of(self, fights: Fights) -> npt.NDArray[Any]:
         """One number for each fight: how much of this there was in the last step."""

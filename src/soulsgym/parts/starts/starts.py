@@ -26,7 +26,7 @@ class Starts(Protocol):
         """Starts for the fights of `mask`, valid until the next draw; the other rows mean nothing."""
 
     def report(self, ended: Flags, won: Flags) -> None:
-        """Hear of fights that ended before they begin anew."""
+        """Hear of fights that ended before they begin again."""
 
     def state(self) -> State:
         """Copies of everything remembered between calls."""

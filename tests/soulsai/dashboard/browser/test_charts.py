@@ -56,7 +56,7 @@ def read(page, name, text):
 
 
 def drawn(page, name, change):
-    """Do something that has the chart drawn anew, and wait for it."""
+    """Do something that has the chart drawn again, and wait for it."""
     before = int(drawing(page, name).get_attribute("data-drawn"))
     change()
     page.wait_for_function(

@@ -80,7 +80,7 @@ def test_a_live_run_is_seen_and_controlled(site, live, open_page, wait):
     begun_s = time.monotonic()
     first, drawn = (int(plot.get_attribute(name)) for name in ("data-points", "data-drawn"))
     wait(lambda: int(plot.get_attribute("data-points")) > first, what="a curve that grows")
-    wait(lambda: int(plot.get_attribute("data-drawn")) >= drawn + 3, what="a curve that is drawn anew")
+    wait(lambda: int(plot.get_attribute("data-drawn")) >= drawn + 3, what="a curve that is drawn again")
     assert int(plot.get_attribute("data-drawn")) - drawn <= 2 + (time.monotonic() - begun_s) / 0.9
     page.wait_for_selector(".header .pill[data-state=running]")
 

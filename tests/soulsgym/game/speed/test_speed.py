@@ -40,7 +40,7 @@ time.sleep(60)
 """
 UNITS = {"ticks": 60, "counter": 10_000_000, "tick": 1000, "tick64": 1000, "time": 1000}
 TRIES = 10
-"""What is measured is measured anew if it is not as wanted: one may be held up for a moment."""
+"""What is measured is measured again if it is not as wanted: one may be held up for a moment."""
 
 
 def assert_runs_at(probe: Any, speed: float, units: dict[str, float] = UNITS, rel: float = 0.1) -> None:
@@ -61,7 +61,7 @@ def clocks(seen: Any) -> tuple[int, ...]:
 
 
 def settled(probe: Any) -> Any:
-    """What the probe sees after its loop has begun anew: no longer what it was about to do before a pause."""
+    """What the probe sees after its loop has begun again: no longer what it was about to do before a pause."""
     turns = probe.look().turns
     return probe.wait(lambda seen: seen.turns > turns + 2)
 

@@ -39,7 +39,7 @@ class Played:
 
 @pytest.fixture(scope="session")
 def played(spec):
-    """200 full fights of a random player; those that are over begin anew, half of them in the second phase."""
+    """200 full fights of a random player; those that are over begin again, half of them in the second phase."""
     rng = np.random.default_rng(11)
     engine = SimEngine(spec, FIGHTS, changes=True, randomize=1.0)
     starts = standard_starts(FIGHTS)
