@@ -87,7 +87,8 @@ def _collect(compiled: Any, pieces: dict[Any, str]) -> None:
     code = function.__code__
     used = [function.__globals__[name] for name in code.co_names if name in function.__globals__]
     captured = [cell.cell_contents for cell in function.__closure__ or ()]
-    pieces[code] = f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {options}"
+    # The module too: what Numba keeps on disk imports it.
+    pieces[code] = f"{function.__module__} {code.co_code.hex()} {code.co_names} {code.co_varnames} {options}"
     for value in (*code.co_consts, *used, *captured):
         if is_compiled(value):
             if value.py_func.__code__ not in pieces:

@@ -134,17 +134,24 @@ TERM = """
 """
 
 
-def test_a_users_loop_is_kept_on_disk_until_its_text_changes(tmp_path):
-    def run(value, helper):
-        (tmp_path / "mine.py").write_text(textwrap.dedent(TERM.format(value=value, helper=helper)))
-        environment = {"PYTHONPATH": f"{tmp_path}:{':'.join(sys.path)}", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-        done = subprocess.run(
-            [sys.executable, "-B", "-c", textwrap.dedent(PROGRAM)],
-            env=environment, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        return done.stdout.split()
+def run(folder, value, helper, module="mine"):
+    """Reward, loops found on disk and loops compiled, of a process with the term in a module."""
+    (folder / f"{module}.py").write_text(textwrap.dedent(TERM.format(value=value, helper=helper)))
+    environment = {"PYTHONPATH": f"{folder}:{':'.join(sys.path)}", "NUMBA_CACHE_DIR": str(folder / "cache")}
+    program = textwrap.dedent(PROGRAM).replace("import mine\n", f"import {module}\n")
+    command = [sys.executable, "-B", "-c", program]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
 
-    assert run(1.0, 2.0) == ["3.0", "0", "1"]
-    assert run(1.0, 2.0) == ["3.0", "1", "0"]
-    assert run(5.0, 2.0) == ["7.0", "0", "1"]
-    assert run(5.0, 4.0) == ["9.0", "0", "1"]
+
+def test_a_users_loop_is_kept_on_disk_until_its_text_changes(tmp_path):
+    assert run(tmp_path, 1.0, 2.0) == ["3.0", "0", "1"]
+    assert run(tmp_path, 1.0, 2.0) == ["3.0", "1", "0"]
+    assert run(tmp_path, 5.0, 2.0) == ["7.0", "0", "1"]
+    assert run(tmp_path, 5.0, 4.0) == ["9.0", "0", "1"]
+
+
+def test_the_same_term_in_another_module_is_another_loop(tmp_path):
+    """What is kept on disk imports the module of its functions, which may be gone."""
+    assert run(tmp_path, 1.0, 2.0) == ["3.0", "0", "1"]
+    (tmp_path / "mine.py").unlink()
+    assert run(tmp_path, 1.0, 2.0, module="yours") == ["3.0", "0", "1"]
