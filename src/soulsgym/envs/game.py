@@ -24,7 +24,6 @@ from soulsgym.state import Fights
 
 RESOLUTION = (90, 160)
 """Height and width of the picture that an agent sees, unless told otherwise."""
-STATUSES = ("frost_resistance", "frost_effect")
 
 
 class GameEnv(BossEnv):
@@ -68,9 +67,14 @@ class GameEnv(BossEnv):
             move_names=self.plan.move_names,
         )
         super().__init__(batch, RecordView(limits_of(spec), zero_based=zero_based), render_mode)
-        if "frost" in self.plan.statuses and isinstance(self.observation_space, spaces.Dict):
+        # A boss names what he builds up in the player, such as frost; the title has the numbers that belong to it.
+        names = self._engine.statuses.dtype.names or ()
+        self._statuses = tuple(name for name in names if name.startswith(self.plan.statuses))
+        if self._statuses and isinstance(self.observation_space, spaces.Dict):
             share = spaces.Box(0.0, 1.0, (1,), np.float32)
-            self.observation_space = spaces.Dict({**self.observation_space.spaces, **dict.fromkeys(STATUSES, share)})
+            self.observation_space = spaces.Dict(
+                {**self.observation_space.spaces, **dict.fromkeys(self._statuses, share)}
+            )
 
     @property
     def game(self) -> Any:
@@ -84,8 +88,8 @@ class GameEnv(BossEnv):
 
     def _observation(self, record: Fights) -> Observation:
         observation = super()._observation(record)
-        if "frost" in self.plan.statuses and isinstance(observation, dict):
-            observation |= {name: self._engine.statuses[name][0].copy() for name in STATUSES}
+        if self._statuses and isinstance(observation, dict):
+            observation |= {name: self._engine.statuses[name][0].copy() for name in self._statuses}
         return observation
 
     def _more_info(self, record: Fights) -> dict[str, Any]:
