@@ -32,6 +32,8 @@ LAPSE_S = 0.7
 """Without a beat for this long, the library returns the game to speed 1."""
 CLAIM_LIMIT_S = 2.0
 """Longer than a controller that was killed keeps the clock, and so long that two who wait for it both can be told."""
+LONGEST_CLAIM_S = 3 * CLAIM_LIMIT_S
+"""For a clock that nobody has."""
 LOAD_LIMIT_S = 5.0
 SPIN_S, SHORT_S, SHORT_SLEEP_S, SLEEP_S = 0.0002, 0.01, 0.00002, 0.001
 """An answer is waited for without a pause at first, then with short ones, then with longer ones."""
@@ -255,11 +257,13 @@ class Clock:
     def _claim(self) -> None:
         """Become the owner. The library decides: of several who ask at a time one gets the clock."""
         begin, first = time.monotonic(), self._status()
-        status, late = first, False
+        status, waited_s = first, 0.0
         while status.owner != self._token:
-            if late:
+            # Nobody's and still counting: it was ours and has lapsed while this program was held up.
+            lapsed = status.owner == 0 and status.turns != first.turns and waited_s <= LONGEST_CLAIM_S
+            if waited_s > CLAIM_LIMIT_S and not lapsed:
                 raise self._refused(first, status)
-            late = time.monotonic() - begin > CLAIM_LIMIT_S  # and looked at once more: we may have been held up
+            waited_s = time.monotonic() - begin  # and looked at once more: we may have been held up
             if self._word(_CLAIM_AT) == 0:
                 self._process.write(self._address + _CLAIM_AT, _WORD.pack(self._token))
             time.sleep(SLEEP_S)
