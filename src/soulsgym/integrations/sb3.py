@@ -15,13 +15,14 @@ import soulsgym  # noqa: F401 (registers the ids)
 from soulsgym.batch import ENDING_KEYS
 from soulsgym.envs.vector import FightVectorEnv
 from soulsgym.errors import MisuseError
+from soulsgym.packages import missing_package
 from soulsgym.state import Fights
 
 try:
     from stable_baselines3.common.monitor import Monitor
     from stable_baselines3.common.vec_env import VecEnv
-except ImportError as error:
-    raise ImportError("Stable-Baselines3 is missing; install it with: pip install stable-baselines3") from error
+except ModuleNotFoundError as error:
+    raise missing_package(error) or error from error
 
 
 class OneFight:

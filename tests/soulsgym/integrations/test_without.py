@@ -23,4 +23,4 @@ except ImportError as error:
 def test_environments_need_no_torch_and_the_adapter_says_what_it_needs():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "Stable-Baselines3 is missing; install it with: pip install stable-baselines3\n"
+    assert done.stdout == "stable-baselines3 is not installed; run: pip install 'souls-arena[sb3]'\n"
