@@ -14,10 +14,14 @@ SPEED := src/soulsgym/game/speed
 MINGW := x86_64-w64-mingw32-gcc
 MINGW_FLAGS := -std=c11 -O2 -Wall -Wextra -Werror -s
 
+# How many processes run tests; WORKERS=0 runs one test after the other. What the words mean: tests/conftest.py
+test: WORKERS ?= auto
+check: WORKERS ?= logical
+
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test lint format bench redis wine browser prometheus speed wheel wheels lower-bounds ecosystem clean
+.PHONY: help setup train test check lint format bench redis wine browser prometheus speed wheel wheels lower-bounds ecosystem clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,14 +33,18 @@ setup: $(SETUP) ## build .venv with everything needed to develop and test
 
 test: lint redis wine browser prometheus ## check style and types, then run every test
 	@echo "pytest: running the tests"
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n $(WORKERS)
+
+check: lint ## check style and types, then run the fast tests: the quick one, while you work
+	@echo "pytest: running the fast tests"
+	@$(BIN)/pytest -n $(WORKERS) -m "not slow"
 
 lint: $(SETUP) ## check style and types
 	@echo "ruff: checking style"
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@echo "mypy: checking types"
-	@$(BIN)/mypy
+	@$(BIN)/mypy --num-workers 2
 	@echo "lint-imports: checking which package imports which"
 	@$(BIN)/lint-imports --no-logo
 
@@ -72,10 +80,7 @@ browser: ## install Chromium for the tests of the live page, where that can be d
 prometheus: ## install Prometheus for the tests of the metrics, where that can be done
 	@command -v promtool >/dev/null || $(call debian,prometheus,the tests that need it are skipped)
 
-wheel: $(SETUP) ## build sdist and wheel into dist
-	@if command -v $(MINGW) >/dev/null; then $(MAKE) --no-print-directory speed; fi
-	@[ -f $(SPEED)/bin/souls_speed.dll ] && [ -f $(SPEED)/bin/inject.exe ] || \
-		echo "wheel: without the library that controls a game's clock; to have it inside, install $(MINGW) and run make speed"
+wheel: $(SETUP) speed ## build sdist and wheel into dist, with the library that controls a game's clock inside
 	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m build
 
 wheels: $(SETUP) ## check that everything training needs has wheels for all systems and versions of Python

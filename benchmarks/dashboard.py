@@ -43,7 +43,7 @@ START_S = 60.0
 Line = tuple[str, str]
 """Of the table: what, and how much."""
 BLOCK = 20_000
-ANSWERS = ("first answer, cold", "first answer, warm")
+ANSWERS = ("first answer", "first answer, again")
 DRAWN = """() => performance.getEntriesByName("souls.drawn").length > 0"""
 WATCH = """
 (() => {
@@ -73,13 +73,13 @@ def main() -> None:
     if chromium is None:
         sys.exit("there is no Chromium on this machine (Debian: apt install chromium)")
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
-        root, cache = Path(folder) / "runs", Path(folder) / "cache"
+        root = Path(folder) / "runs"
         run = write_run(root / "long", asked.rows)
         size = (run / "metrics.jsonl").stat().st_size
         say(f"{asked.rows:,} rows of {len(METRICS)} metrics, {size / 1e6:.0f} MB; {os.cpu_count()} cores")
         for name in ANSWERS:
-            show(name, first_answer(root, cache))
-        with served(root, cache) as address:
+            show(name, first_answer(root))
+        with served(root) as address:
             for name, value in in_browser(chromium, address, run, asked):
                 show(name, value)
 
@@ -108,6 +108,7 @@ def show(name: str, value: str) -> None:
 def write_run(folder: Path, rows: int) -> Path:
     """A run with a long history, and nothing else that would take time to look at."""
     from soulsai.config import config_to_toml, load_preset
+    from soulsai.runs.metrics import MetricsReader
     from soulsai.runs.run import Run
     from soulsai.runs.status import Status
 
@@ -115,6 +116,7 @@ def write_run(folder: Path, rows: int) -> Path:
     with (folder / "metrics.jsonl").open("w", encoding="utf-8") as file:
         for begin in range(0, rows, BLOCK):
             file.writelines(row(number) for number in range(begin, min(begin + BLOCK, rows)))
+    MetricsReader(folder).extent()
     run.write_status(Status("running", rows * STEPS_A_ROW, 2 * rows * STEPS_A_ROW, 0.5, 0.45, 0.55))
     return folder
 
@@ -131,14 +133,13 @@ def row(number: int) -> str:
 
 
 @contextmanager
-def served(root: Path, cache: Path) -> Iterator[str]:
+def served(root: Path) -> Iterator[str]:
     """The page in a process of its own; its address."""
     code = "from soulsai.cli.main import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, "dashboard", str(root), "--port", "0"],
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"XDG_CACHE_HOME": str(cache)},
     )
     assert process.stdout is not None
     lines: queue.Queue[str] = queue.Queue()
@@ -152,9 +153,9 @@ def served(root: Path, cache: Path) -> Iterator[str]:
         process.wait(20)
 
 
-def first_answer(root: Path, cache: Path) -> str:
-    """From the start of the server until it has answered all 8 curves completely; warm if an earlier one kept them."""
-    with served(root, cache) as address:
+def first_answer(root: Path) -> str:
+    """From the start of the server until it has answered all 8 curves completely."""
+    with served(root) as address:
         begin_s = time.perf_counter()
         answer = series(address)
         first_s = time.perf_counter() - begin_s
@@ -165,17 +166,7 @@ def first_answer(root: Path, cache: Path) -> str:
         begin_s = time.perf_counter()
         series(address)
         again_s = time.perf_counter() - begin_s
-        wait_for_cache(cache)
     return f"{1000 * first_s:.0f} ms; complete after {whole_s:.2f} s; then {1000 * again_s:.0f} ms each"
-
-
-def wait_for_cache(cache: Path) -> None:
-    """Until the server has kept what it read, as it does beside its answers."""
-    deadline_s = time.monotonic() + START_S
-    while not any(cache.rglob("*.columns")):
-        if time.monotonic() > deadline_s:
-            sys.exit(f"the server has kept nothing in {cache} within {START_S:.0f} s")
-        time.sleep(0.2)
 
 
 def series(address: str) -> Any:
@@ -233,16 +224,17 @@ def spread(values: list[float], unit: str) -> str:
 @contextmanager
 def growing(run: Path, rows: int) -> Iterator[None]:
     """A row more every second, as a run that trains writes them."""
+    from soulsai.runs.metrics import MetricsWriter
     from soulsai.runs.run import Run
     from soulsai.runs.status import Status
 
     ended = threading.Event()
 
     def grow() -> None:
-        number = rows
+        number, metrics = rows, MetricsWriter(run)
         while not ended.wait(1.0):
-            with (run / "metrics.jsonl").open("a", encoding="utf-8") as file:
-                file.write(row(number))
+            values = json.loads(row(number))
+            metrics.write(number * STEPS_A_ROW, float(number), {name: values[name] for name in METRICS})
             Run.open(run).write_status(Status("running", number * STEPS_A_ROW, 2 * rows * STEPS_A_ROW))
             number += 1
 

@@ -19,12 +19,7 @@ PRESET = "lunarlander-ppo"
 ENVIRONMENTS = 16
 """All workers together play so many."""
 SETTINGS = (
-    "ppo.rollout=256",
-    "ppo.minibatch=256",
-    "ppo.epochs=6",
-    "ppo.learning_rate=1e-3",
-    "ppo.gamma=0.999",
-    "ppo.lam=0.98",
+    "run.steps=3000000",  # more than it needs
     "run.threads=1",
     "run.evaluate_every_steps=0",
     "run.final_fights=0",
@@ -68,10 +63,10 @@ def solve(folder: Path, workers: int) -> dict[str, float]:
         try:
             found = watch(folder / "metrics.jsonl")
         finally:
-            subprocess.run([*SOULS, "stop", "--run", str(folder)], stdout=log, stderr=log, check=False)
-            learner.wait(60)
             joined.terminate()
+            learner.terminate()
             joined.wait(60)
+            learner.wait(60)
     evaluated = subprocess.run(
         [*SOULS, "eval", str(folder), "--fights", "100", "--json", "--latest"],
         capture_output=True,

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import psutil
 
-PAGE = "soulsai.dashboard.child"
+PAGE = "dashboard"
 BARE = ("run.log_every_s=1000000", "run.record_every_s=0")
 LIMIT_S = 900.0
 SHOWN = (

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Begins the run in FOLDER, or goes on with it if it is there: for services, which are started again and again.
+# Begins the run in FOLDER, or continues it if it is there: for services, which are started again and again.
 #
 #   serve.sh FOLDER PRESET [OPTIONS OF souls serve]
 #
@@ -14,7 +14,7 @@ set -eu
 folder=$1 preset=$2
 shift 2
 if grep -q '"state": "finished"' "$folder/status.json" 2> /dev/null; then
-    echo "serve.sh: $folder: the run is finished; longer: souls serve --resume --set run.steps=..." >&2
+    echo "serve.sh: $folder: the run is finished; longer: souls serve --resume $folder --set run.steps=..." >&2
     [ "${WHEN_FINISHED:-end}" = wait ] || exit 0
     exec sleep infinity
 fi
@@ -24,6 +24,6 @@ if [ -n "${REDIS_URL_FILE:-}" ]; then
     export SOULS_REDIS
 fi
 if [ -f "$folder/config.toml" ]; then
-    exec souls serve --resume --run "$folder" --plain "$@"
+    exec souls serve --resume "$folder" --plain "$@"
 fi
 exec souls serve "$preset" --run "$folder" --plain "$@"

@@ -1,6 +1,7 @@
-"""For all tests."""
+"""For all tests: what they share, and which of them run side by side (docs/contributing.md)."""
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -18,6 +19,67 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 sys.path.insert(0, str(Path(__file__).parent / "standin"))
 from standin_fixtures import *  # noqa: F403 (fixtures with which a test gets a game that runs)
+
+# Compiled once and kept, not anew by every process that a test starts: that alone is ten seconds for each worker.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+GROUPS = {
+    "wine": re.compile(r"/(standin|windows|speed)/|_on_standin\.py"),
+    "browser": re.compile(r"/browser/"),
+    "redis": re.compile(r"/transport/redis/"),
+}
+"""Files whose tests one worker runs, so that what they share is there once; every other file is a group of its own."""
+SHARED = {"wine": "wine", "browser": "browser", "site": "browser"}
+"""Fixtures that take long to make, and the group that a test with them belongs to."""
+SLOW = re.compile(
+    r"/(packaging|benchmarks)/|/soulsai/(acting|algorithms|cli|learning|processes|runtime|sweeps|transport/redis)/"
+    r"|/test_(child|events|distributions|local)\b"
+)
+"""Files whose tests train, or start processes and servers: all of them are slow, as is what needs a trained run."""
+LONGEST = (*GROUPS, "tests/faults/test_faults.py", "tests/packaging/test_wheel.py")
+"""What takes longest begins first, then what is slow, so that no worker is left alone with it at the end."""
+
+
+def group_of(nodeid):
+    """The group of a test, by its file."""
+    file = nodeid.partition("::")[0]
+    return next((name for name, files in GROUPS.items() if files.search(f"/{file}")), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """-n logical: a worker for each core; -n auto: one more, since the tests with Wine mostly wait. Four at most."""
+    return min((os.cpu_count() or 1) + (config.option.numprocesses == "auto"), 4)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With -n: a group goes to one worker as a whole. (Not --dist loadgroup: it changes the names of the tests.)"""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class GroupScheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return group_of(nodeid)
+
+    config.option.loadscopereorder = False
+    return GroupScheduling(config, log)
+
+
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        group = group_of(item.nodeid)
+        for needed in {SHARED[name] for name in item.fixturenames if name in SHARED}:
+            if needed != group:
+                raise pytest.UsageError(f"{item.nodeid} uses what group {needed} shares; see GROUPS in {__file__}")
+            item.add_marker(needed)
+            item.add_marker("slow")
+        if SLOW.search(f"/{item.nodeid}") or "trained" in item.fixturenames:
+            item.add_marker("slow")
+    if hasattr(config, "workerinput"):
+        slow = {group_of(item.nodeid) for item in items if item.get_closest_marker("slow")}
+        ranks = {name: rank for rank, name in enumerate(LONGEST)}
+        items.sort(key=lambda item: ranks.get(group := group_of(item.nodeid), len(ranks) + (group not in slow)))
 
 
 @pytest.fixture(scope="session")

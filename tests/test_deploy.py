@@ -25,7 +25,7 @@ import yaml
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from soulsai.cli.main import app
+from soulsai.cli.main import COMMANDS, app, load_command
 from soulsai.config import config_to_toml, load_preset, preset_names
 from soulsai.runs import requests
 from soulsai.runs.fleet_file import FleetFile, write_fleet
@@ -133,6 +133,7 @@ def recorded(tmp_path, monkeypatch):
 def parse(words):
     """What the command line makes of the words; an unknown option or command fails."""
     command, name, rest = typer.main.get_command(app), "souls", list(words)
+    command.commands = {name: load_command(name) for name in COMMANDS}
     while hasattr(command, "commands"):
         name = rest.pop(0)
         assert name in command.commands, f"souls has no {name}"
@@ -289,7 +290,7 @@ def test_learners_begin_and_go_on_with_real_options(file, preset, recorded, tmp_
     (tmp_path / "url").write_text(f"{'rediss' if '--ca' in words else 'redis'}://admin:{PASSWORD}@redis:6380")
     assert "REDIS_URL_FILE" in service["environment"]
     begun = parse(recorded(*words, REDIS_URL_FILE=str(tmp_path / "url")))
-    assert begun["preset"] == (preset or "rainbow")
+    assert begun["preset"] == (preset or "clipped-dqn")
     assert begun["preset"] in preset_names()
     assert begun["redis"] == (tmp_path / "url").read_text()
     assert not begun["resume"]
@@ -300,9 +301,9 @@ def test_learners_begin_and_go_on_with_real_options(file, preset, recorded, tmp_
     (folder / "config.toml").touch()
     resumed = parse(recorded(*words, REDIS_URL_FILE=str(tmp_path / "url")))
     assert resumed["resume"]
-    assert not resumed["preset"]
+    assert Path(resumed["preset"]) == folder
     assert not resumed["dashboard"]
-    assert Path(resumed["run"]) == folder
+    assert not resumed["run"]
 
     (folder / "status.json").write_text(json.dumps({"state": "finished"}))
     assert recorded(*words) is None

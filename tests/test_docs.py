@@ -2,16 +2,16 @@
 
 import re
 import shlex
-from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 
+import msgspec
 import pytest
 import typer
 
-from soulsai.cli.main import app
+from soulsai.algorithms.findings import MEANINGS
+from soulsai.cli.main import COMMANDS, app, load_command
 from soulsai.config import Config, config_from_toml, load_preset, preset_names, with_settings
-from soulsai.learning.preflight.finding import MEANINGS
 from soulsai.telemetry.metrics import METRICS, metric
 from soulsgym.parts.rewards.terms import TERMS
 
@@ -21,7 +21,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CONFIG_FILE = re.compile(r"# (\S+\.toml)\nextends = ")
-SECTIONS = [field.name for field in fields(Config) if is_dataclass(getattr(Config(), field.name))]
+SECTIONS = [name for name in Config.__struct_fields__ if isinstance(getattr(Config(), name), msgspec.Struct)]
 KEY = re.compile(rf"(?:{'|'.join(SECTIONS)})\.(?!py$|md$)[a-z_]+(?:\.[a-z_]+)?")
 METRIC = re.compile(rf"(?:{'|'.join({name.split('/')[0] for name in METRICS if '/' in name})})/[a-z_]+")
 PRESET_LIKE = re.compile(r"(?:recipe|cartpole|lunarlander|smoke)(?:-[a-z-]+)?")
@@ -63,14 +63,16 @@ def words_of(text):
 
 @cache
 def souls():
-    return typer.main.get_command(app)
+    command = typer.main.get_command(app)
+    command.commands = {name: load_command(name) for name in COMMANDS}
+    return command
 
 
 def leaf_of(words):
     """The verb that the words lead to, and the arguments left for it."""
     command, name, rest = souls(), "souls", list(words)
     while hasattr(command, "commands") and rest:
-        name = rest.pop(0)
+        name = "list" if "list" in command.commands and rest[0] not in command.commands else rest.pop(0)
         assert name in command.commands, f"souls has no {name}"
         command = command.commands[name]
     return name, command, rest
@@ -152,9 +154,9 @@ def test_there_is_something_to_check():
 @pytest.mark.parametrize(("page", "text"), SOULS)
 def test_command_exists_with_its_options(page, text):
     parameters = parameters_of(words_of(text))
-    if "settings" in parameters:
+    if {"settings", "preset"} <= parameters.keys():
         settings = [setting for setting in parameters["settings"] or [] if not setting.isupper()]
-        config = with_settings(begun_with(parameters["preset"]), settings)
+        config = with_settings(begun_with("" if parameters.get("resume") else parameters["preset"]), settings)
         assert set(config.reward.weights) <= {*TERMS, GUIDE_TERM}
         assert set(config.run.accept) <= set(MEANINGS)
 

@@ -33,10 +33,10 @@ MODES = ("NextStep", "SameStep", "Disabled")
 PRESETS: tuple[tuple[str, ...], ...] = (
     ("iudex",),
     ("smoke",),
-    ("rainbow",),
+    ("clipped-dqn",),
     ("recipe-soulsai",),
     ("recipe-rl-souls",),
-    ("rainbow", "encoder.history=4", "actions.preset=reduced", "starts.curriculum=0.5"),
+    ("clipped-dqn", "encoder.history=4", "actions.preset=reduced", "starts.curriculum=0.5"),
     ("smoke", "fight.no_hit=true", "fight.step_limit=60", 'fight.variants=["standard","hard"]'),
     ("smoke", "reward.weights={closing=0.1,roll=0.1,step=0.01,combo=1.0,first_hit=1.0,end=1.0}"),
 )
@@ -133,7 +133,9 @@ def cases() -> Iterator[tuple[str, Callable[[], str]]]:
 CASES = dict(cases())
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name.startswith("learner") else ()) for name in CASES]
+)
 def test_fights_of_a_seed_are_what_they_were(name: str) -> None:
     assert CASES[name]() == json.loads(RECORDED.read_text())[name]
 

@@ -157,7 +157,7 @@ SOULS_GID=$group
 SOULS_HOST=$host
 SOULS_PORT=6380
 SOULS_RUN=fleet
-SOULS_PRESET=rainbow
+SOULS_PRESET=clipped-dqn
 END
 mv "$new" "$state"
 echo "made $state and $home/.env"

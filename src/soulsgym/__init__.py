@@ -2,7 +2,7 @@
 
 import logging
 
-from soulsgym.envs.registry import ENCODED, IN_THE_GAME, SIMULATED, register_all
+from soulsgym.envs.registry import ENCODED, IN_THE_GAME, SIMULATED, register_with_gymnasium
 from soulsgym.packages import VERSION
 
 __version__ = VERSION
@@ -14,4 +14,4 @@ def set_log_level(level: int) -> None:
     logging.getLogger("soulsgym").setLevel(level)
 
 
-register_all()
+register_with_gymnasium()

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.actions import Controls
-from soulsgym.errors import StartError
-from soulsgym.state import Fights
+from soulsgym.errors import MisuseError, StartError
+from soulsgym.state import FIGHT, Fights, Outcome
 
 if TYPE_CHECKING:
     from soulsgym.spec import FightSpec
@@ -77,6 +77,27 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Release what the engine holds."""
+
+
+def check_one_for_each(name: str, given: npt.NDArray[Any], dtype: np.dtype[Any], fights: Fights) -> None:
+    """Refuse starts or controls that are not of this dtype, one for each fight."""
+    if given.dtype != dtype or len(given) != len(fights):
+        kind = name.removesuffix("s").upper()
+        raise MisuseError(f"{name} are {len(given)} x {given.dtype}; give {len(fights)} x {kind}")
+
+
+def restart(engine: Engine, snapshot: Snapshot) -> None:
+    """Begin every fight that was running again, with the health and phase that the snapshot tells."""
+    fights = engine.fights
+    if snapshot.fights.shape != fights.shape or snapshot.fights.dtype != FIGHT:
+        raise StartError(f"snapshot holds {len(snapshot.fights)} fights, this engine {len(fights)}")
+    starts = standard_starts(len(fights))
+    running = snapshot.fights["outcome"] == Outcome.RUNNING
+    starts["phase"][running] = snapshot.fights["phase"][running]
+    for key in ("player_hp", "boss_hp"):
+        starts[key][running] = snapshot.fights[key][running, 0]
+    fights.view(np.uint8)[:] = snapshot.fights.view(np.uint8)
+    engine.reset(running, starts, None)
 
 
 def refuse_out_of_range(starts: npt.NDArray[Any], limits: Sequence[tuple[str, float, float]]) -> None:

@@ -17,7 +17,8 @@ SoulsError
     ├── ReadFailed         a place in its memory cannot be read or written
     ├── FocusLost          its window does not get the keys
     ├── SpeedControlError  its clock cannot be controlled
-    └── StageFailed        a stage of setting up a fight did not get there
+    └── ResetError         a fight in it cannot be set up
+        └── StageFailed    a stage of that did not get there
 """
 
 from __future__ import annotations
@@ -113,7 +114,11 @@ class SpeedControlError(GameError):
     """The game's clock cannot be controlled."""
 
 
-class StageFailed(GameError):
+class ResetError(GameError):
+    """A fight in the game cannot be set up."""
+
+
+class StageFailed(ResetError):
     """A stage of setting up a fight did not get there in time."""
 
     def __init__(self, stage: str, reason: str) -> None:

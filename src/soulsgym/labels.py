@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.spec import FightSpec
+from soulsgym.spec.game import boss_moves_by_animation
 
 
 def player_labels(spec: FightSpec) -> list[str]:
@@ -23,13 +24,7 @@ def label_begins(label: npt.NDArray[Any], shown_s: npt.NDArray[Any]) -> npt.NDAr
 
 
 def boss_moves_by_label(spec: FightSpec, phase: int) -> dict[int, int]:
-    """The move behind each label in a phase: one its decisions lead to, else the first with that animation."""
-    boss = spec.boss
-    acts = boss.phases[min(max(phase, 1), len(boss.phases)) - 1].acts
-    used = {act.name for act in acts} | {link.move for act in acts for chain in act.chains for link in chain.links}
-    found: dict[int, int] = {}
-    for preferred in (True, False):
-        for index, move in enumerate(boss.moves):
-            if (move.name in used) is preferred and move.animation in spec.boss_animations:
-                found.setdefault(spec.boss_animations.index(move.animation), index)
-    return found
+    """The move behind each label in a phase."""
+    by_phase = boss_moves_by_animation(spec.boss)
+    moves = by_phase[min(max(phase, 1), len(by_phase)) - 1]
+    return {label: moves[name] for label, name in enumerate(spec.boss_animations) if name in moves}

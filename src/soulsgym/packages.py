@@ -9,15 +9,26 @@ from soulsgym.errors import MissingPackage
 
 DISTRIBUTION = "souls-arena"
 """What pip installs; the packages to import from it are soulsgym and soulsai."""
-VERSION = "0.1.0"
+VERSION = "2.0.0"
 
 EXTRAS = {
     "render": ("pygame",),
     "cli": ("rich", "typer"),
-    "train": ("imageio_ffmpeg", "lz4", "plotly", "psutil", "safetensors", "tensorboard", "torch", "xxhash"),
+    "train": (
+        "imageio_ffmpeg",
+        "lz4",
+        "plotly",
+        "psutil",
+        "safetensors",
+        "scipy",
+        "tensorboard",
+        "threadpoolctl",
+        "torch",
+        "xxhash",
+    ),
     "game": ("mss", "PIL", "Xlib"),
     "dashboard": ("prometheus_client", "starlette", "uvicorn"),
-    "fleet": ("cryptography", "hiredis", "redis"),
+    "fleet": ("cryptography", "hiredis", "redis", "trustme"),
     "sweep": ("optuna",),
     "wandb": ("wandb",),
     "onnx": ("onnxruntime",),

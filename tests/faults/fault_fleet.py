@@ -23,12 +23,12 @@ from fault_plan import NAMES, WORKERS, Event, Scale
 from fault_proxy import Proxy
 
 from soulsai.runs.run import Run
+from soulsai.runtime.redis_server import OwnServer
 from soulsai.transport.policies import unpack_policy
 from soulsai.transport.redis.access import invite
 from soulsai.transport.redis.connection import connect
 from soulsai.transport.redis.keys import Keys
-from soulsai.transport.redis.ledger import Book, WorkerRow, check_books, look
-from soulsai.transport.redis.server import OwnServer
+from soulsai.transport.redis.report import Report, look_at
 
 RUN = "faults"
 MARK = "SOULS_FAULTS_MARK"
@@ -223,7 +223,7 @@ class Fleet:
 
     def finish(self) -> None:
         """Stop the learner as its operator does, and let another life of it end the run."""
-        stopped = self.processes.run("stop", "--run", self.run)
+        stopped = self.processes.run("stop", self.run)
         if stopped.returncode or ending(self._learner):
             self.fail(f"the learner did not stop: {stopped.stderr} {self._learner_said()}")
         self._check_books()
@@ -237,9 +237,9 @@ class Fleet:
             if how := ending(process):
                 self.fail(f"{who} {how}: {self.processes.said(who)[-2000:]}")
 
-    def books(self) -> list[Book]:
-        """Of all worker lives, now."""
-        return check_books(self.admin, self.keys)
+    def report(self) -> Report:
+        """Of all worker lives, now, with the rows on their way."""
+        return look_at(self.admin, self.keys, check=True)
 
     def end(self) -> None:
         """Whatever has happened: nothing is left behind."""
@@ -296,11 +296,12 @@ class Fleet:
 
     def _note_apart(self, who: str) -> None:
         """Which life is frozen or cut off now: one that plays, though it may have been killed before."""
-        playing: list[WorkerRow] = []
+        playing: list[Report] = []
+        name = NAMES[who]
         self._stand_still(
-            f"{who} to play", lambda: playing.extend(row for row in self._busy() if row.name == NAMES[who]) or playing
+            f"{who} to play", lambda: playing.extend(row for row in self._busy() if row["name"] == name) or playing
         )
-        self.seen.apart[NAMES[who]] = playing[0].id, self._now_s, math.inf
+        self.seen.apart[NAMES[who]] = playing[0]["worker"], self._now_s, math.inf
 
     def _note_silence(self, who: str) -> None:
         """It is noticed that one is frozen or cut off, before it may go on."""
@@ -410,9 +411,8 @@ class Fleet:
 
     def _check_books(self) -> None:
         self.seen.checks += 1
-        for book in self.books():
-            if not book.closes:
-                self.fail(f"the books do not close: {book}")
+        if found := self.report()["open"]:
+            self.fail(f"the books do not close: {found}")
 
     def _note_version(self) -> None:
         frame: Any = self.admin.get(self.keys.policy)
@@ -428,8 +428,8 @@ class Fleet:
 
     def _note_states(self) -> None:
         for row in self._rows():
-            if row.name in ("bob", "cat"):
-                self.seen.states.setdefault(row.name, []).append((self._now_s, row.id, row.state))
+            if row["name"] in ("bob", "cat"):
+                self.seen.states.setdefault(row["name"], []).append((self._now_s, row["worker"], row["state"]))
 
     def _weigh(self) -> None:
         owners = {self.redis.pid: "Redis"} if self._redis_is_up else {}
@@ -444,19 +444,19 @@ class Fleet:
             with suppress(psutil.Error):
                 self.seen.memory.append((self._now_s, owner, psutil.Process(pid).memory_info().rss / 2**20))
 
-    def _rows(self) -> list[WorkerRow]:
-        return list(look(self.admin, self.keys, silent_after_s=SILENT_S).workers)
+    def _rows(self) -> list[Report]:
+        return list(look_at(self.admin, self.keys, silent_after_s=SILENT_S)["workers"])
 
-    def _busy(self) -> list[WorkerRow]:
+    def _busy(self) -> list[Report]:
         """Those who play, and have told so since the last of them was killed."""
         since_s = time.monotonic() - self._killed_s - ON_ITS_WAY_S
-        return [row for row in self._rows() if row.state in BUSY and row.age_s < since_s and row.account.sent]
+        return [row for row in self._rows() if row["state"] in BUSY and row["seen_s"] < since_s and row["sent"]]
 
     def _all_play(self) -> bool:
         return len(self._busy()) == len(WORKERS)
 
     def _state_of(self, life: str) -> str:
-        return next(row.state for row in self._rows() if row.id == life)
+        return next(row["state"] for row in self._rows() if row["worker"] == life)
 
     def _learner_said(self) -> str:
         return self.processes.said(f"learner-{self._starts}")

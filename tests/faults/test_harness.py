@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from fault_plan import LONG, SHORT, WORKERS, make_plan
+from fault_plan import HOWS, LONG, SHORT, WORKERS, make_plan
 from fault_proxy import Proxy
 
 LIMIT_S = 60.0
@@ -31,6 +31,7 @@ def test_what_every_plan_holds(scale):
         for event in kills:
             assert event.who != "cat" or not scale.freeze.covers(event.at_s, *scale.spare_s)
             assert event.who != "bob" or not scale.cut.covers(event.at_s, *scale.spare_s)
+        assert {event.how for event in kills} == set(HOWS)
         killed |= {(event.who, event.how) for event in kills}
         others = [event.what for event in plan if event.what != "kill a worker"]
         assert others.count("kill the learner") == others.count("start the learner") == len(scale.learner)

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from soulsai.transport.links import Account, LearnerLink, Marks
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-boss.md"
 TINY = [
@@ -134,11 +138,12 @@ def random_networks():
     """A function that builds the networks of a config with weights that make many actions the best now and then."""
     import torch
 
+    from soulsai.algorithms.algorithm import algorithm_of
+    from soulsai.experience import Sizes
     from soulsai.learning.loading import sizes_of
-    from soulsai.learning.wiring import build_networks
 
     def build(config, *, noise=False):
-        networks = build_networks(config, *sizes_of(config))
+        networks = algorithm_of(config).networks(config, Sizes(*sizes_of(config), terms=0, number=1))
         generator = torch.Generator().manual_seed(7)
         for network in networks.values():
             for parameter in network.parameters():
@@ -168,20 +173,22 @@ def make_run(tmp_path, random_networks):
     return make
 
 
-class MemoryLink:
+class MemoryLink(LearnerLink):
     """Both ends of a transport in one process: nothing waits, everything is remembered."""
 
-    run, worker, is_near = "run", "w.1.abcdef", True
+    run, worker, is_near, is_waiting, has_sent = "run", "w.1.abcdef", True, False, False
 
     def __init__(self):
-        self.parcels, self.stored, self.dropped, self.repeated = [], [], [], []
+        super().__init__()
+        self.messages, self.stored, self.dropped, self.repeated = [], [], [], []
+        self.seen = Marks()
         self.policies, self.reports, self.described = [], [], []
         self.is_open, self.stopping, self.taken = True, False, 0
-        self.stop_after = None  # parcels
+        self.stop_after = None  # messages
 
-    def send(self, parcel):
-        self.parcels.append(parcel)
-        self.stopping = self.stopping or len(self.parcels) == self.stop_after
+    def send(self, message):
+        self.messages.append(message)
+        self.stopping = self.stopping or len(self.messages) == self.stop_after
         return not self.stopping
 
     def newest(self):
@@ -193,22 +200,23 @@ class MemoryLink:
     def report(self, progress):
         self.reports.append(progress)
 
-    def deliver(self, parcels=None):
-        """Parcels as deliveries: those sent last, or others."""
-        import time
-
-        from soulsai.transport.links import Delivery
-
-        chosen, self.parcels = (self.parcels, []) if parcels is None else (parcels, self.parcels)
-        return [Delivery(parcel, number, time.time()) for number, parcel in enumerate(chosen)]
-
     def receive(self, limit_s):
-        return self.deliver()
+        """Those sent since the last time, but for repeats."""
+        came, self.messages = self.messages, []
+        new = []
+        for message in came:
+            stored = message.sequence <= self.marks().get(message.worker, 0)
+            is_new = self.seen.move(message.worker, message.sequence) and not stored
+            (new if is_new else self.repeated).append(replace(message, sent_s=time.time()))
+        return new
 
-    def settle(self, stored, dropped=(), repeated=()):
+    def restore(self, marks):
+        super().restore(marks)
+        self.seen = Marks(marks)
+
+    def settle(self, stored, dropped=()):
         self.stored += stored
         self.dropped += dropped
-        self.repeated += repeated
 
     def publish(self, version, frame):
         self.policies.append((version, frame))
@@ -220,9 +228,7 @@ class MemoryLink:
         self.described.append(values)
 
     def accounts(self):
-        from soulsai.transport.links import Account
-
-        rows = sum(delivery.parcel.rows for delivery in self.stored)
+        rows = sum(message.rows for message in self.stored)
         return [Account(self.worker, rows, rows, {})]
 
     def workers(self):

@@ -92,3 +92,8 @@ def test_import_errors_that_an_extra_helps_against():
 )
 def test_other_errors_are_left_alone(error):
     assert missing_package(error) is None
+
+
+def test_nothing_advises_to_install_another_project():
+    for file in (ROOT / "src").rglob("*.py"):
+        assert not re.search(r"pip install ['\"]?(soulsgym|soulsai)\b", file.read_text(encoding="utf-8")), file

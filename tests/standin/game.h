@@ -20,6 +20,8 @@ struct switches {
     uint64_t seed;
     int64_t crash_after;    /* ticks, or -1 */
     bool uneven;            /* time does not move on tick by tick */
+    bool vsync;             /* a frame takes a sixtieth of a second, however fast the clock is */
+    bool keys_every_frame;  /* keys are read, and forgotten, in frames without time too */
     bool roll_on_release;   /* a roll begins when its key is let go */
     bool time_first;        /* play time is shown before everything else of a tick, not after it */
     int load_ticks;

@@ -72,6 +72,8 @@ static void read_switches(int count, char **words) {
     for (int i = 1; i < count; i++) {
         if (strcmp(words[i], "--uneven") == 0) switches.uneven = true;
         else if (strcmp(words[i], "--time-first") == 0) switches.time_first = true;
+        else if (strcmp(words[i], "--vsync") == 0) switches.vsync = true;
+        else if (strcmp(words[i], "--keys-every-frame") == 0) switches.keys_every_frame = true;
         else if (strcmp(words[i], "--roll-on-release") == 0) switches.roll_on_release = true;
         else if (strcmp(words[i], "--slow-load") == 0) switches.load_ticks = 600;
         else if (i + 1 < count && take_switch(words[i], words[i + 1])) i++;
@@ -165,6 +167,21 @@ static int64_t smoothed(int64_t frequency, int64_t passed) {
     return taken;
 }
 
+/* A game that reads its keys in every frame has seen a press, and forgotten it, before time goes on. */
+static void use_up_keys(void) {
+    struct keys keys;
+    input_poll(&keys);
+}
+
+/* As long as a frame of a screen takes, whatever the clock says: timed waits are not ours to change. */
+static void wait_for_screen(void) {
+    static HANDLE timer;
+    LARGE_INTEGER frame = {.QuadPart = -166667};
+    if (!timer) timer = CreateWaitableTimerW(NULL, TRUE, NULL);
+    SetWaitableTimer(timer, &frame, 0, NULL, NULL, FALSE);
+    WaitForSingleObject(timer, 1000);
+}
+
 static bool pump(void) {
     MSG message;
     while (PeekMessageW(&message, NULL, 0, 0, PM_REMOVE)) {
@@ -190,11 +207,13 @@ static void run(void) {
         int due = ticks_due(frequency.QuadPart, passed);
         for (int i = 0; i < due; i++) one_tick();
         if (due == 0 && switches.uneven) publish();
+        if (passed == 0 && switches.keys_every_frame) use_up_keys();
         standin_test.has_focus = GetForegroundWindow() == window;
         standin_test.turns++;
         if (due > 0 || must_draw || standin_test.turns % REDRAW_TURNS == 0) screen_draw();
         must_draw = false;
-        Sleep(1);
+        if (switches.vsync) wait_for_screen();
+        else Sleep(1);
         if (standin_test.mail.lag_ms > 0) Sleep((DWORD)standin_test.mail.lag_ms);
     }
 }

@@ -11,6 +11,7 @@ def wine():
     """The bench all stand-ins of a session run on: displays and prefixes are made as they are needed."""
     if reason := standin_kit.missing():
         pytest.skip(reason)
+    standin_kit.build_speed()
     with standin_kit.bench() as bench:
         yield bench
 
@@ -23,9 +24,10 @@ def standin_exe(wine):
 
 @pytest.fixture
 def no_lapse():
-    """Clocks that are kept even if this program is held up for long, for tests of something else."""
+    """Clocks that are kept, and stand, even if this program is held up for long, for tests of something else."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("soulsgym.game.clock.LAPSE_S", 60.0)
+        patch.setattr("soulsgym.game.stages.TRICKLE_S", float("inf"))
         yield
 
 

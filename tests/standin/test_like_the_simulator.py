@@ -32,7 +32,7 @@ def engine(standin):
     """The engine on a stand-in whose boss stands still."""
     standin.mail(boss_still=1)
     setup = load_fight("iudex").game
-    engine = GameEngine(setup, [attach("darksouls3", standin.pid)], game_speed=math.inf, setup_speed=8.0)
+    engine = GameEngine(setup, [attach("darksouls3", standin.pid)], game_speed=math.inf, setup_speed=1.0)
     yield engine
     engine.close()
 

@@ -393,7 +393,7 @@ def test_respawn_goes_where_the_last_bonfire_says_and_reckons_with_the_attribute
     until(swift, lambda get: get("VordtHP") == 1328)
     with pytest.raises(NotThere):
         swift.fields.get("IudexHP")
-    assert swift.fields.get("PlayerMaxHP") == 481
+    assert swift.fields.get("PlayerMaxHP") == 483
     assert swift.fields.get("PlayerMaxSP") == 99
 
 

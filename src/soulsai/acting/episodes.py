@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from soulsai.acting.ended import Ended
+from soulsai.experience import Ended
 from soulsgym.batch import State, Step
 
 WINDOW = 200
@@ -38,58 +38,46 @@ class Recent:
         return min(int(self.count[0]), WINDOW)
 
 
-class Follower(Protocol):
-    """Takes in what actors play."""
-
-    def add(self, step: Step) -> None:
-        """Take in a step."""
-
-
 class Running:
     """Sums up `n` running episodes."""
 
     def __init__(self, n: int, terms: int) -> None:
         self.terms = np.zeros((n, terms))
         self.lengths = np.zeros(n, np.int64)
-
-    def add(self, step: Step) -> Ended | None:
-        """Take in a step; those that ended with it."""
-        self.terms += step.terms
-        self.lengths += step.steps
-        if not step.ended.any():
-            return None
-        which = np.flatnonzero(step.ended)
-        ended = Ended(
-            self.terms[which], self.lengths[which], step.standard[which], step.won[which], step.truncated[which]
-        )
-        self.terms[which] = 0.0
-        self.lengths[which] = 0
-        return ended
-
-
-class Collected:
-    """Follows `n` episodes and keeps those that ended until they are taken."""
-
-    def __init__(self, n: int, terms: int) -> None:
-        self._running, self._terms, self._ended = Running(n, terms), terms, list[Ended]()
+        self._ended: list[Ended] = []
 
     def add(self, step: Step) -> None:
         """Take in a step."""
-        if (ended := self._running.add(step)) is not None:
-            self._ended.append(ended)
+        self.terms += step.terms
+        self.lengths += step.steps
+        if not step.ended.any():
+            return
+        which = np.flatnonzero(step.ended)
+        self._ended.append(
+            Ended(self.terms[which], self.lengths[which], step.standard[which], step.won[which], step.truncated[which])
+        )
+        self.terms[which] = 0.0
+        self.lengths[which] = 0
 
     def take(self) -> Ended:
         """Those that ended since the last time."""
-        ended, self._ended = Ended.joined(self._ended, self._terms), []
+        ended, self._ended = Ended.join(self._ended, self.terms.shape[1]), []
         return ended
+
+    def state(self) -> State:
+        """The sums of the episodes that run; what ended is taken before."""
+        return {"terms": self.terms.copy(), "lengths": self.lengths.copy()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on counting from a state."""
+        self.terms[:], self.lengths[:] = state["terms"], state["lengths"]
 
 
 class Episodes:
-    """Follows `n` episodes at once. Wins are counted among fights that began in the standard way."""
+    """Episodes that ended. Wins are counted among fights that began in the standard way."""
 
-    def __init__(self, n: int, term_names: tuple[str, ...], *, fights: bool) -> None:
+    def __init__(self, term_names: tuple[str, ...], *, fights: bool) -> None:
         self.term_names, self.fights = term_names, fights
-        self._running = Running(n, len(term_names))
         self._recent = {"terms": Recent(len(term_names)), "length": Recent(), "won": Recent(), "timed_out": Recent()}
         self._totals = np.zeros(3, np.int64)  # episodes, wins, time-outs
 
@@ -104,13 +92,8 @@ class Episodes:
         won = self._recent["won"]
         return (round(float(won.mean()[0]) * len(won)), len(won)) if len(won) else (0, 0)
 
-    def add(self, step: Step) -> None:
-        """Take in a step."""
-        if (ended := self._running.add(step)) is not None:
-            self.record(ended)
-
     def record(self, ended: Ended) -> None:
-        """Take in episodes that someone else has followed."""
+        """Take in episodes that ended."""
         self._recent["terms"].add(ended.terms[-WINDOW:])
         self._recent["length"].add(ended.lengths[-WINDOW:, None].astype(np.float64))
         self._totals[0] += len(ended.lengths)
@@ -137,24 +120,13 @@ class Episodes:
 
     def state(self) -> State:
         """Everything counted so far."""
-        running = self._running
-        state: State = {
-            "terms": running.terms.copy(),
-            "lengths": running.lengths.copy(),
-            "totals": self._totals.copy(),
-        }
+        state: State = {"totals": self._totals.copy()}
         for name, recent in self._recent.items():
             state |= {f"{name}.values": recent.values.copy(), f"{name}.count": recent.count.copy()}
         return state
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on counting from a state."""
-        self._running.terms[:], self._running.lengths[:] = state["terms"], state["lengths"]
         self._totals[:] = state["totals"]
         for name, recent in self._recent.items():
             recent.values[:], recent.count[:] = state[f"{name}.values"], state[f"{name}.count"]
-
-    def forget_running(self) -> None:
-        """The running episodes begin again, uncounted."""
-        self._running.terms[:] = 0.0
-        self._running.lengths[:] = 0

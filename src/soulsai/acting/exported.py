@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import logging
-import os
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -24,12 +23,11 @@ from torch import Tensor, nn
 from soulsai.acting.policy import NetworkPolicy
 from soulsai.config import config_from_toml, config_to_toml
 from soulsai.config.schema import Config
-from soulsai.errors import RunError
-from soulsai.networks import ActorCritic, QNetwork
+from soulsai.networks import PolicyNetwork
 from soulsai.ops.masked import masked_argmax
 from soulsai.runs.fight_files import file_name, files_of, unpack, with_short_names, without_parts
-from soulsai.runs.files import cannot_write, reason, write_durably
-from soulsgym.errors import MisuseError, PolicyError
+from soulsai.runs.files import check_new_file, write_atomically
+from soulsgym.errors import MisuseError
 from soulsgym.packages import VERSION, require
 from soulsgym.players.onnx_policy import (
     FORMAT,
@@ -44,6 +42,7 @@ from soulsgym.players.onnx_policy import (
     damaged,
     load_policy,
     read_notes,
+    read_policy_file,
     try_policy,
     write_notes,
 )
@@ -57,14 +56,13 @@ SOURCES = ".debug_pkl"
 EXAMPLES = 2
 """Rows of the example that the network is traced with; 1 would be taken for a fixed number."""
 
-Network = ActorCritic | QNetwork
 Names = tuple[str, ...]
 
 
 class Greedy(nn.Module):
     """Networks and the choice of the best open action, as one module."""
 
-    def __init__(self, networks: Mapping[str, Network]) -> None:
+    def __init__(self, networks: Mapping[str, PolicyNetwork]) -> None:
         super().__init__()
         self.networks = nn.ModuleList(networks.values())  # so that their weights count as this module's
         self._policy = NetworkPolicy(*networks.values())
@@ -98,29 +96,20 @@ def is_exported(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES
 
 
-def refuse_target(path: Path) -> None:
-    """Refuse a file that a policy cannot be exported to; asked before anything is loaded."""
-    if not is_exported(path):
-        raise MisuseError(f"{path} ends in {path.suffix!r}: give a name that ends in {ONNX} or {TORCHSCRIPT}")
-    if path.exists():
-        raise RunError(f"{path} exists: give another name or delete it")
-    if not path.parent.is_dir():
-        raise RunError(f"{path}: the folder {path.parent} is not there: make it or give another name")
-
-
 def export_policy(
-    networks: Mapping[str, Network], config: Config, path: Path, *, observation_names: Names, action_names: Names
+    networks: Mapping[str, PolicyNetwork], config: Config, path: Path, *, observation_names: Names, action_names: Names
 ) -> None:
     """Write networks, without noise and on the CPU, with notes about them to a new file; the suffix says what kind."""
-    refuse_target(path)
+    check_new_file(path, "policy", *SUFFIXES)
     about = write_notes(_notes(config, observation_names, action_names))
     module = Greedy(networks).eval()
     observations = torch.zeros(EXAMPLES, len(observation_names))
     example = observations, torch.ones(EXAMPLES, len(action_names), dtype=torch.bool)
     write = _onnx_bytes if path.suffix.lower() == ONNX else _torchscript_bytes
-    with torch.no_grad(), _without_warnings():
+    # Tracing warns of shapes that are checked and of its own age; nothing a user could act on.
+    with torch.no_grad(), warnings.catch_warnings(action="ignore"):
         data = write(module, example, about)
-    _write_new(path, data)
+    write_atomically(path, data)
 
 
 def load_exported(path: Path) -> tuple[Config, ExportedPolicy]:
@@ -198,9 +187,9 @@ def _without_sources(archive: io.BytesIO) -> bytes:
 
 
 def _load_torchscript(path: Path) -> TorchScriptPolicy:
-    data, extra = _read(path), {NOTES: ""}
+    data, extra = read_policy_file(path), {NOTES: ""}
     try:
-        with _without_warnings():
+        with warnings.catch_warnings(action="ignore"):
             module = torch.jit.load(io.BytesIO(data), "cpu", _extra_files=extra)  # type: ignore[no-untyped-call]
         entries = json.loads(extra[NOTES] or "{}")
     except (RuntimeError, ValueError) as error:
@@ -208,35 +197,6 @@ def _load_torchscript(path: Path) -> TorchScriptPolicy:
     policy = TorchScriptPolicy(module, read_notes(path, entries))
     try_policy(path, policy)
     return policy
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise PolicyError(f"{path}: there is no such file: write it with `souls export`") from error
-    except OSError as error:
-        raise PolicyError(f"{path}: cannot be read: {reason(error)}") from error
-
-
-def _write_new(path: Path, data: bytes) -> None:
-    """The file gets its name when it is complete."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        write_durably(temporary, data)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Tracing warns of shapes that are checked and of its own age; nothing a user could act on."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Greedy policies: from encoded observations and masks to actions."""
+"""Policies: from encoded observations and masks to actions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from soulsai.networks import ActorCritic, QNetwork
+from soulsai.networks import PolicyNetwork
 from soulsai.ops.masked import masked_argmax
 
 
@@ -20,18 +20,18 @@ class Policy(Protocol):
 
 
 class NetworkPolicy:
-    """The best action by a network: the most probable, or the one of highest value summed over twins."""
+    """The action with the highest score, summed over the networks."""
 
-    def __init__(self, *networks: ActorCritic | QNetwork) -> None:
+    def __init__(self, *networks: PolicyNetwork) -> None:
         self.networks = networks
         self._device = next(networks[0].parameters()).device
 
     @torch.no_grad()
     def scores(self, observations: torch.Tensor) -> torch.Tensor:
         """What the choice goes by, for every action."""
-        total = _scores(self.networks[0], observations)
+        total = self.networks[0].scores(observations)
         for network in self.networks[1:]:
-            total = total + _scores(network, observations)
+            total = total + network.scores(observations)
         return total
 
     def choose(self, observations: npt.NDArray[np.float32], masks: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
@@ -41,8 +41,13 @@ class NetworkPolicy:
         return best
 
 
-def _scores(network: ActorCritic | QNetwork, observations: torch.Tensor) -> torch.Tensor:
-    if isinstance(network, ActorCritic):
-        logits: torch.Tensor = network(observations)[0]
-        return logits
-    return network.means(observations)
+def mix_random(
+    greedy: npt.NDArray[np.int64],
+    masks: npt.NDArray[np.bool_],
+    shares: npt.NDArray[np.float64],
+    generator: np.random.Generator,
+) -> npt.NDArray[np.int64]:
+    """The greedy actions with a share of them replaced by open ones, drawn evenly."""
+    numbers = generator.random((len(greedy), masks.shape[1] + 1))
+    random = np.where(masks, numbers[:, 1:], -1.0).argmax(axis=1)
+    return np.where(numbers[:, 0] < shares, random, greedy)

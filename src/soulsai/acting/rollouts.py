@@ -1,122 +1,121 @@
-"""On-policy acting: rollouts for PPO."""
+"""On-policy acting: rollouts, which are sequences of decisions with what the policy thought of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
-from soulsai.acting.episodes import Follower
+from soulsai.acting.actor import Actor
 from soulsai.acting.world import World
+from soulsai.experience import ACTION, FLAG, MASK, NUMBER, OBSERVATION, SHARE, Chunk, Column, Schema
 from soulsai.networks import ActorCritic
-from soulsai.ops.masked import categorical_log_prob, gumbel_sample, masked_logits
+from soulsai.networks.passes import Floats, Passes
+from soulsai.ops.ppo_compiled import draw_actions
 from soulsai.telemetry.clock import LoopClock
-from soulsgym.batch import Step
+from soulsgym.batch import State, Step
 
 Tensor = torch.Tensor
 
-
-@dataclass(frozen=True)
-class Rollout:
-    """`T` decisions of `n` episodes; the leading axes are T and n."""
-
-    observations: Tensor
-    masks: Tensor
-    actions: Tensor
-    log_probs: Tensor
-    values: Tensor  # of the observation acted on
-    next_values: Tensor  # of what came after; of the final observation where an episode was cut off
-    rewards: Tensor
-    discounts: Tensor  # gamma to the steps that passed; 0 where terminated
-    continues: Tensor  # 0 where the episode ended in any way
-
-    @classmethod
-    def of_size(cls, t: int, n: int, observation_size: int, num_actions: int) -> Rollout:
-        """Empty buffers."""
-        numbers = [torch.zeros(t, n) for _ in range(6)]
-        return cls(
-            observations=torch.zeros(t, n, observation_size),
-            masks=torch.ones(t, n, num_actions, dtype=torch.bool),
-            actions=torch.zeros(t, n, dtype=torch.int64),
-            log_probs=numbers[0],
-            values=numbers[1],
-            next_values=numbers[2],
-            rewards=numbers[3],
-            discounts=numbers[4],
-            continues=numbers[5],
-        )
+ROLLOUT: dict[str, Column] = {
+    "observations": OBSERVATION,
+    "masks": MASK,
+    "actions": ACTION,
+    "log_probs": Column("f4", low=-1e9, high=1e-4),  # rounding may add a little to the logarithm of 1
+    "values": NUMBER,  # of the observation acted on
+    "next_values": NUMBER,  # of what came after; of the final observation where an episode was cut off
+    "rewards": NUMBER,
+    "discounts": SHARE,  # gamma to the steps that passed; 0 where terminated
+    "continues": FLAG,  # false where the episode ended in any way
+}
 
 
-class RolloutActor:
-    """Plays `rollout` decisions in every episode with the network as it is."""
+class RolloutActor(Actor):
+    """Plays `schema.length` decisions in every episode with the network as it is."""
 
     def __init__(
         self,
         world: World,
+        schema: Schema,
         network: ActorCritic,
         *,
-        rollout: int,
         gamma: float,
         masks: bool,
-        generator: torch.Generator,
-        episodes: Follower,
-        clock: LoopClock,
+        seed: Sequence[int],
+        clock: LoopClock | None = None,
     ) -> None:
-        self.world, self.network = world, network
-        self._gamma, self._use_masks, self._generator = gamma, masks, generator
-        self._episodes, self._clock = episodes, clock
+        super().__init__(world, clock)
+        self._network, self._gamma, self._use_masks = network, gamma, masks
+        self._generator = torch.Generator().manual_seed(int(np.random.SeedSequence(seed).generate_state(1)[0]))
         self._device = next(network.parameters()).device
-        self.buffer = Rollout.of_size(rollout, world.number, world.observation_size, world.num_actions)
-        self._uniform = torch.empty(world.number, world.num_actions)
+        self._length = schema.length
+        self._arrays = schema.empty(schema.length * world.number)
+        self._arrays["masks"][:] = True
+        self._tensors = {name: torch.from_numpy(array) for name, array in self._arrays.items()}
+        self._uniform = torch.empty(world.number)
+        self._passes = Passes(network) if self._device.type == "cpu" else None
 
     @torch.no_grad()
-    def collect(self) -> tuple[Rollout, int]:
-        """A rollout, in buffers that the next one reuses, and how many environment steps it took."""
+    def play(self) -> Chunk:
+        """A rollout, in buffers that the next one reuses."""
         steps = 0
-        length = len(self.buffer.rewards)
-        for t in range(length):
-            with self._clock.phase("act"):
+        for t in range(self._length):
+            with self.clock.phase("act"):
                 actions = self._act(t)
-            with self._clock.phase("simulate"):
+            with self.clock.phase("simulate"):
                 step = self.world.step(actions)
-            with self._clock.phase("store"):
+            with self.clock.phase("store"):
                 self._store(t, step)
                 steps += int(step.steps.sum())
-                self._episodes.add(step)
-        with self._clock.phase("act"):
-            _, values = self.network(torch.from_numpy(self.world.observations).to(self._device))
-            self._link_values(values.cpu())
-        return self.buffer, steps
+                self.running.add(step)
+        with self.clock.phase("act"):
+            self._link_values(torch.from_numpy(self._think(self.world.observations)[1]))
+        return Chunk(self._arrays, self.running.take(), steps)
 
-    def _act(self, t: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        buffer = self.buffer
-        buffer.observations[t].numpy()[:] = self.world.observations
+    def own_state(self) -> State:
+        """Randomness."""
+        return {"generator": self._generator.get_state().numpy().copy()}
+
+    def restore_own(self, state: Mapping[str, npt.NDArray[Any]], *, same_episodes: bool) -> None:
+        """Go on with the randomness of a state."""
+        self._generator.set_state(torch.from_numpy(np.array(state["generator"])))
+
+    def _act(self, t: int) -> npt.NDArray[np.int64]:
+        arrays = self._arrays
+        arrays["observations"][t] = self.world.observations
         if self._use_masks:
-            buffer.masks[t].numpy()[:] = self.world.masks
-        logits, values = self.network(buffer.observations[t].to(self._device))
-        logits = masked_logits(logits.cpu(), buffer.masks[t])
+            arrays["masks"][t] = self.world.masks
+        logits, arrays["values"][t] = self._think(arrays["observations"][t])
         self._uniform.uniform_(generator=self._generator)
-        actions = gumbel_sample(logits, self._uniform)
-        buffer.actions[t] = actions
-        buffer.log_probs[t] = categorical_log_prob(logits, actions)
-        buffer.values[t] = values.cpu()
-        return actions.numpy()
+        draw_actions(logits, arrays["masks"][t], self._uniform.numpy(), arrays["actions"][t], arrays["log_probs"][t])
+        chosen: npt.NDArray[np.int64] = arrays["actions"][t]
+        return chosen
+
+    def _think(self, observations: Floats) -> tuple[Floats, Floats]:
+        """Logits [B, A] and values [B], until the next time."""
+        if self._passes is not None:
+            logits, values = self._passes.forward(observations)
+            return logits, values[:, 0]
+        found = self._network(torch.from_numpy(observations).to(self._device))
+        return found[0].cpu().numpy(), found[1].cpu().numpy()
 
     def _store(self, t: int, step: Step) -> None:
-        buffer = self.buffer
-        buffer.rewards[t].numpy()[:] = step.rewards
-        np.power(self._gamma, step.steps, out=buffer.discounts[t].numpy(), casting="same_kind")
-        buffer.discounts[t].numpy()[step.terminated] = 0.0
-        np.logical_not(step.ended, out=buffer.continues[t].numpy(), casting="unsafe")
-        buffer.next_values[t].zero_()
+        arrays = self._arrays
+        arrays["rewards"][t] = step.rewards
+        np.power(self._gamma, step.steps, out=arrays["discounts"][t], casting="same_kind")
+        arrays["discounts"][t][step.terminated] = 0.0
+        np.logical_not(step.ended, out=arrays["continues"][t])
+        arrays["next_values"][t] = 0.0
         cut = np.flatnonzero(step.truncated & ~step.terminated)
         if len(cut):
             final = torch.from_numpy(step.final_observations[cut]).to(self._device)
-            buffer.next_values[t, torch.from_numpy(cut)] = self.network(final)[1].cpu()
+            arrays["next_values"][t, cut] = self._network(final)[1].cpu().numpy()
 
     def _link_values(self, last: Tensor) -> None:
         """Where an episode went on, the value of what came after is the value of the next observation."""
-        buffer = self.buffer
-        following = torch.cat((buffer.values[1:], last[None]))
-        torch.where(buffer.continues.bool(), following, buffer.next_values, out=buffer.next_values)
+        tensors = self._tensors
+        following = torch.cat((tensors["values"][1:], last[None]))
+        torch.where(tensors["continues"], following, tensors["next_values"], out=tensors["next_values"])

@@ -1,77 +1,70 @@
-"""Off-policy acting: transitions for the Q-learner."""
+"""Off-policy acting: transitions for a replay."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from soulsai.acting.episodes import Follower
-from soulsai.acting.explorer import explored
+from soulsai.acting.actor import Actor
 from soulsai.acting.world import World
-from soulsai.replay import Transitions
-from soulsai.replay.transitions import Flags, Float32s, Int64s
+from soulsai.experience import Chunk, Schema
+from soulsai.replay.n_step import NStepAccumulator
+from soulsai.telemetry.clock import LoopClock
+from soulsgym.batch import State, restore_generator, state_of_generator
 
-Values = Callable[[torch.Tensor], torch.Tensor]
-"""From observations to the value of every action."""
-
-
-class Accumulator(Protocol):
-    """Sums up steps to transitions."""
-
-    def push(
-        self,
-        observations: Float32s,
-        actions: Int64s,
-        rewards: Float32s,
-        steps: npt.NDArray[np.int32],
-        terminated: Flags,
-        truncated: Flags,
-        final_or_next_observations: Float32s,
-        final_or_next_masks: Flags,
-    ) -> Transitions:
-        """Take in one step of every environment; gives the rows that are ready."""
+Choose = Callable[[npt.NDArray[np.float32], npt.NDArray[np.bool_], np.random.Generator], npt.NDArray[np.int64]]
+"""From observations and open actions to actions; all its randomness comes from the generator."""
 
 
-class TransitionActor:
+class TransitionActor(Actor):
     """Plays one decision at a time in every episode and sums up `n_step` of them."""
 
     def __init__(
         self,
         world: World,
-        values: Values,
-        accumulator: Accumulator,
+        schema: Schema,
+        choose: Choose,
         *,
+        n_step: int,
+        gamma: float,
         masks: bool,
-        generator: np.random.Generator,
-        episodes: Follower,
-        device: torch.device,
+        seed: Sequence[int],
+        clock: LoopClock | None = None,
     ) -> None:
-        self.world, self.accumulator = world, accumulator
-        self._values, self._generator, self._episodes, self._device = values, generator, episodes, device
-        self._open = world.masks if masks else np.ones_like(world.masks)
-        self._use_masks = masks
+        super().__init__(world, clock)
+        self.choose = choose
+        self._generator = np.random.default_rng(list(seed))
+        self._pending = NStepAccumulator(world.number, n_step, gamma, schema)
+        self._use_masks, self._open = masks, world.masks if masks else np.ones_like(world.masks)
         self._before = np.empty_like(world.observations)
 
-    @torch.no_grad()
-    def choose(self, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """The next action of every episode, a share of them random."""
-        values = self._values(torch.from_numpy(self.world.observations).to(self._device)).cpu().numpy()
-        greedy = np.where(self._open, values, -np.inf).argmax(axis=1)
-        return explored(greedy, self._open, shares, self._generator)
+    def play(self) -> Chunk:
+        """One decision of every episode."""
+        world = self.world
+        with self.clock.phase("act"):
+            actions = self.choose(world.observations, self._open, self._generator)
+        self._before[:] = world.observations
+        with self.clock.phase("simulate"):
+            step = world.step(actions)
+        with self.clock.phase("store"):
+            ended = step.ended[:, None]
+            following = np.where(ended, step.final_observations, world.observations)
+            masks = np.where(ended, step.final_masks, self._open) if self._use_masks else self._open
+            self.running.add(step)
+            rows = self._pending.push(
+                self._before, actions, step.rewards, step.steps, step.terminated, step.truncated, following, masks
+            )
+            return Chunk(rows, self.running.take(), int(step.steps.sum()))
 
-    def play(self, actions: npt.NDArray[np.int64]) -> tuple[Transitions, int]:
-        """Play the actions; the transitions that are complete, and how many environment steps passed."""
-        self._before[:] = self.world.observations
-        step = self.world.step(actions)
-        ended = step.ended[:, None]
-        following = np.where(ended, step.final_observations, self.world.observations)
-        masks = np.where(ended, step.final_masks, self._open) if self._use_masks else self._open
-        self._episodes.add(step)
-        rows = self.accumulator.push(
-            self._before, actions, step.rewards, step.steps, step.terminated, step.truncated, following, masks
-        )
-        return rows, int(step.steps.sum())
+    def own_state(self) -> State:
+        """Transitions that wait for later steps, and randomness."""
+        return self._pending.state() | {"generator": state_of_generator(self._generator)}
+
+    def restore_own(self, state: Mapping[str, npt.NDArray[Any]], *, same_episodes: bool) -> None:
+        """Go on from a state; what waits belongs to the episodes it was played in."""
+        restore_generator(self._generator, state["generator"])
+        if same_episodes:
+            self._pending.restore(state)

@@ -5,25 +5,21 @@ from __future__ import annotations
 import logging
 import time
 import zlib
-from collections.abc import Callable, Mapping
-from typing import Protocol, TypedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from soulsai.acting.chunks import PooledTransitions
-from soulsai.acting.episodes import Collected
-from soulsai.acting.explorer import scheduled_epsilons
-from soulsai.acting.rollouts import RolloutActor
-from soulsai.acting.transitions import TransitionActor
+from soulsai.acting.actor import Actor
 from soulsai.acting.world import World
 from soulsai.config.schema import Config
-from soulsai.networks import ActorCritic, QNetwork
-from soulsai.telemetry.clock import LoopClock
-from soulsai.transport.experience import RolloutChunk, TransitionChunk, pack_rollout, pack_transitions
+from soulsai.experience import Chunk, Schema
+from soulsai.networks import PolicyNetwork
+from soulsai.networks.policy_network import weights_of
+from soulsai.transport.chunks import pack_chunk
 from soulsai.transport.frames import BadFrame, keep_freed_memory
-from soulsai.transport.links import Parcel, Progress, WorkerLink
+from soulsai.transport.links import Message, Progress, WorkerLink
 from soulsai.transport.policies import Policy, unpack_policy
 from soulsgym.batch import Step
 
@@ -37,20 +33,21 @@ has played for the share. Then some other may be gone, and it plays on."""
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.5, 10.0
 
 log = logging.getLogger(__name__)
-Networks = Mapping[str, ActorCritic | QNetwork]
-Chunk = TransitionChunk | RolloutChunk
-
-
-class _About(TypedDict):
-    run: str
-    worker: str
-    sequence: int
-    policy: int
-    squeeze: bool
+Networks = Mapping[str, PolicyNetwork]
+MakeActor = Callable[[World, Sequence[int]], Actor]
 
 
 class WorldFailed(Exception):
     """The environment raised an error."""
+
+
+@contextmanager
+def _told_apart() -> Iterator[None]:
+    """Errors of the environment, told from ours."""
+    try:
+        yield
+    except Exception as error:
+        raise WorldFailed(f"{type(error).__name__}: {error}") from error
 
 
 class PacedWorld:
@@ -66,19 +63,15 @@ class PacedWorld:
 
     def reset(self, seed: int) -> None:
         """Begin all episodes."""
-        try:
+        with _told_apart():
             self._world.reset(seed)
-        except Exception as error:
-            raise WorldFailed(f"{type(error).__name__}: {error}") from error
         self._due_s = time.monotonic()
 
     def step(self, actions: npt.NDArray[np.int64]) -> Step:
         """Play on in all of them."""
         self._touch()
-        try:
+        with _told_apart():
             step = self._world.step(actions)
-        except Exception as error:
-            raise WorldFailed(f"{type(error).__name__}: {error}") from error
         self.steps += int(step.steps.sum())
         if self._pace:
             self._due_s = max(self._due_s + float(step.steps.max()) / self._pace, time.monotonic() - 1.0)
@@ -100,16 +93,6 @@ class PacedWorld:
             log.warning("the environment could not be closed: %s", error)
 
 
-class Player(Protocol):
-    """Plays some steps in a world."""
-
-    def play(self, policy: Policy) -> Chunk | None:
-        """Play on; a chunk when one is complete."""
-
-    def left(self) -> Chunk | None:
-        """What is not complete but worth sending."""
-
-
 class Worker:
     """Plays until its link says to stop."""
 
@@ -118,13 +101,17 @@ class Worker:
         config: Config,
         link: WorkerLink,
         *,
+        schema: Schema,
         make_world: Callable[[], World],
+        make_actor: MakeActor,
         networks: Networks,
         pace: float = 0.0,
         touch: Callable[[], None] = lambda: None,
     ) -> None:
-        self._config, self._link, self._networks = config, link, networks
-        self._make_world, self._pace, self._touch = make_world, pace, touch
+        self._config, self._link, self._schema, self._networks = config, link, schema, networks
+        self._make_world, self._make_actor, self._pace, self._touch = make_world, make_actor, pace, touch
+        self._pieces: list[Chunk] = []  # played, to be sent together
+        self._piece_rows, self._piece_s = 0, time.monotonic()
         self._seed = np.random.SeedSequence([config.run.seed, zlib.crc32(link.worker.encode())])
         self._sent_rows = 0  # with the policy as it is
         self._policy_s = 0.0  # when it came
@@ -156,30 +143,45 @@ class Worker:
                     world.close()
 
     def _begin(self) -> PacedWorld:
-        try:
+        with _told_apart():
             made = self._make_world()
-        except Exception as error:
-            raise WorldFailed(f"{type(error).__name__}: {error}") from error
         world = PacedWorld(made, self._touch, self._pace)
-        world.reset(int(self._seed.spawn(1)[0].generate_state(1)[0]))
+        world.reset(self._next_seed()[0])
         return world
 
     def _play(self, world: PacedWorld) -> None:
-        player = self._player(world)
-        while not self._link.stopping:
-            self._refresh()
-            if self._policy is None:
-                self._touch()
-                self._report(world, "starting")
-                time.sleep(PAUSE_S)
-                continue
-            chunk = player.play(self._policy)
-            if chunk is not None and not self._send(chunk, world):
-                return
-            self._wait_for_policy(world)
-            self._report(world, "playing")
-        if (chunk := player.left()) is not None:
-            self._send(chunk, world)
+        actor = self._make_actor(world, self._next_seed())
+        try:
+            while not self._link.stopping:
+                self._refresh()
+                if self._policy is None:
+                    self._touch()
+                    self._report(world, "starting")
+                    time.sleep(PAUSE_S)
+                    continue
+                actor.steps = self._policy.steps
+                self._keep(actor.play())
+                if self._is_complete():
+                    self._failures = 0
+                    if not self._send(world):
+                        return
+                self._wait_for_policy(world)
+                self._report(world, "playing")
+        finally:
+            self._send(world)  # also what was played before the environment failed
+
+    def _keep(self, piece: Chunk) -> None:
+        """Add what was played to what is to be sent; a piece without rows still has steps and episodes."""
+        if not self._pieces:
+            self._piece_s = time.monotonic()
+        self._pieces.append(Chunk.join([piece], self._schema))  # the actor uses its arrays again
+        self._piece_rows += piece.rows
+
+    def _is_complete(self) -> bool:
+        """A rollout is complete in itself; rows that stand alone wait for others, but not for long."""
+        fleet = self._config.fleet
+        late = time.monotonic() - self._piece_s >= fleet.chunk_s
+        return bool(self._schema.length) or self._piece_rows >= fleet.chunk_rows or (late and self._piece_rows > 0)
 
     def _wait_for_policy(self, world: PacedWorld) -> None:
         """On-policy, and not in real time: more than an update takes would only be too old."""
@@ -196,29 +198,32 @@ class Worker:
         if time.monotonic() >= until_s:
             self._sent_rows, self._policy_s = 0, time.monotonic()
 
-    def _player(self, world: PacedWorld) -> Player:
-        seed = self._seed.spawn(1)[0]
-        if self._config.algorithm == "ppo":
-            return RolloutPlayer(self._config, world, self._networks, seed)
-        return TransitionPlayer(self._config, world, self._networks, seed)
+    def _next_seed(self) -> list[int]:
+        return [int(word) for word in self._seed.spawn(1)[0].generate_state(4)]
 
-    def _send(self, chunk: Chunk, world: PacedWorld) -> bool:
+    def _send(self, world: PacedWorld) -> bool:
+        """Send what was played; False if the link was told to stop meanwhile."""
+        if not self._piece_rows:
+            return True
         assert self._policy is not None
-        self._failures = 0
+        chunk = Chunk.join(self._pieces, self._schema)
+        self._pieces, self._piece_rows = [], 0
         self._sequence += 1
-        about = _About(
+        worker = self._link.worker
+        frame = pack_chunk(
+            chunk,
+            self._schema,
             run=self._link.run,
-            worker=self._link.worker,
+            worker=worker,
             sequence=self._sequence,
             policy=self._policy.version,
             squeeze=not self._link.is_near,
         )
-        frame = pack_transitions(chunk, **about) if isinstance(chunk, TransitionChunk) else pack_rollout(chunk, **about)
         ended = chunk.ended
         self._totals += (len(ended.lengths), int(ended.standard.sum()), int(ended.won[ended.standard].sum()))
         self._sent_rows += chunk.rows
         self._report(world, "waiting")
-        return self._link.send(Parcel(self._link.worker, self._sequence, chunk.rows, frame))
+        return self._link.send(Message(worker, self._sequence, chunk.rows, frame))
 
     def _refresh(self) -> None:
         data = self._link.newest()
@@ -227,12 +232,7 @@ class Worker:
         try:
             policy = unpack_policy(data, run=self._link.run)
             for name, network in self._networks.items():
-                own = {
-                    key.removeprefix(f"{name}."): value
-                    for key, value in policy.tensors.items()
-                    if key.startswith(f"{name}.")
-                }
-                network.load_state_dict(own)
+                network.load_state_dict(weights_of(name, policy.tensors))
         except (BadFrame, RuntimeError) as error:  # RuntimeError: tensors of other networks
             if str(error) not in self._told:
                 self._told.add(str(error))
@@ -262,82 +262,3 @@ class Worker:
                 restarts=self._restarts,
             )
         )
-
-
-class TransitionPlayer:
-    """For Q-learning: a decision at a time, sent when there are enough of them or enough time has passed."""
-
-    def __init__(self, config: Config, world: PacedWorld, networks: Networks, seed: np.random.SeedSequence) -> None:
-        self._config, self._world = config, world
-        self._networks = [net for net in networks.values() if isinstance(net, QNetwork)]
-        self._noise = torch.Generator().manual_seed(int(seed.generate_state(1)[0]))
-        self._episodes = Collected(world.number, len(world.term_names))
-        self._chunks = PooledTransitions(
-            world.number, config.q.n_step, config.q.gamma, world.observation_size, world.num_actions
-        )
-        self._actor = TransitionActor(
-            world,
-            self._values,
-            self._chunks,
-            masks=config.actions.masks,
-            generator=np.random.default_rng(seed),
-            episodes=self._episodes,
-            device=torch.device("cpu"),
-        )
-        self._steps, self._begun_s = 0, time.monotonic()
-
-    def play(self, policy: Policy) -> Chunk | None:
-        """One decision of every episode."""
-        fleet = self._config.fleet
-        if self._config.q.noisy:
-            for net in self._networks:
-                net.draw_noise(self._noise)
-        shares = scheduled_epsilons(self._config.q, policy.steps, self._world.number)
-        _, steps = self._actor.play(self._actor.choose(shares))
-        self._steps += steps
-        late = time.monotonic() - self._begun_s >= fleet.chunk_s
-        return self.left() if self._chunks.rows >= fleet.chunk_rows or late else None
-
-    def left(self) -> Chunk | None:
-        """Everything that is ready."""
-        self._begun_s = time.monotonic()
-        if not self._chunks.rows:
-            return None
-        chunk = self._chunks.take(self._episodes.take(), self._steps)
-        self._steps = 0
-        return chunk
-
-    def _values(self, observations: torch.Tensor) -> torch.Tensor:
-        total = self._networks[0].means(observations)
-        for net in self._networks[1:]:
-            total = total + net.means(observations)
-        return total
-
-
-class RolloutPlayer:
-    """For PPO: a rollout at a time, all of it with one policy."""
-
-    def __init__(self, config: Config, world: PacedWorld, networks: Networks, seed: np.random.SeedSequence) -> None:
-        network = networks["network"]
-        assert isinstance(network, ActorCritic)
-        self._episodes = Collected(world.number, len(world.term_names))
-        self._actor = RolloutActor(
-            world,
-            network,
-            rollout=config.ppo.rollout,
-            gamma=config.ppo.gamma,
-            masks=config.actions.masks,
-            generator=torch.Generator().manual_seed(int(seed.generate_state(1)[0])),
-            episodes=self._episodes,
-            clock=LoopClock(),
-        )
-
-    def play(self, policy: Policy) -> Chunk | None:
-        """A rollout."""
-        rollout, steps = self._actor.collect()
-        arrays = {name: tensor.numpy() for name, tensor in vars(rollout).items()}
-        return RolloutChunk(**arrays, ended=self._episodes.take(), steps=steps)
-
-    def left(self) -> Chunk | None:
-        """Part of a rollout is of no use."""
-        return None

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from soulsai.experience import Sizes
 from soulsgym.batch import FightBatch, State, Step
 
 TRAINING_SEEDS = 0x7261_696E
@@ -40,6 +41,11 @@ class World(Protocol):
 
     def close(self) -> None:
         """Release what it holds."""
+
+
+def sizes_of(world: World) -> Sizes:
+    """The sizes of what is seen and done in a world."""
+    return Sizes(world.observation_size, world.num_actions, len(world.term_names), world.number)
 
 
 class FightWorld:

@@ -1,1 +1,1 @@
-"""Algorithms: one Q-learner, one PPO learner."""
+"""Algorithms, a folder each."""

@@ -10,8 +10,8 @@ from typing import Any
 
 from soulsai.errors import RunError
 from soulsai.runs.files import reason
+from soulsai.runs.stamps import utc_stamp
 from soulsai.runs.versions import package_versions
-from soulsai.telemetry.stamps import utc_stamp
 
 FORMAT = 1
 MANIFEST = "manifest.json"

@@ -9,7 +9,7 @@ import platform
 import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ import psutil  # type: ignore[import-untyped]
 import torch
 
 from soulsai.checkpoints.manifest import MANIFEST, Damage, manifest_text, read_checked, read_manifest
-from soulsai.checkpoints.part import Part, Values, part_from_bytes, part_to_bytes
+from soulsai.checkpoints.part import Values, part_from_bytes, part_to_bytes
 from soulsai.errors import RunError
 from soulsai.runs.files import cannot_write, sync_folder, write_durably
 from soulsgym.errors import MisuseError
@@ -44,11 +44,10 @@ class Checkpoint:
     path: Path
     state: dict[str, Any]
     parts: dict[str, dict[str, torch.Tensor]]
-    _read: dict[str, Part] = field(repr=False)
 
     def arrays(self, part: str) -> dict[str, npt.NDArray[Any]]:
-        """A part as NumPy arrays with exactly the dtypes and shapes that were saved."""
-        return self._read[part].arrays()
+        """A part as NumPy arrays of their own memory."""
+        return {name: tensor.numpy().copy() for name, tensor in self.parts[part].items()}
 
 
 class CheckpointStore:
@@ -78,20 +77,30 @@ class CheckpointStore:
 
     def load(self, number: int | None = None, warn: Warn = log.warning) -> Checkpoint | None:
         """The newest intact checkpoint, or the one with this number; None when there is none at all."""
-        return self._first_intact(_read_all, number, warn)
-
-    def load_part(self, part: str, number: int | None = None, warn: Warn = log.warning) -> dict[str, torch.Tensor]:
-        """One part of the newest intact checkpoint, or of the one with this number, without reading the others."""
-        tensors = self._first_intact(lambda folder: _read_part(folder, part).tensors, number, warn)
-        if tensors is None:
-            raise RunError(f"{self._folder}: there is no checkpoint yet: train the run first")
-        return tensors
+        try:
+            self._clean(everything=False)
+        except OSError:
+            log.debug("%s: leftovers cannot be removed", self._folder)  # a reader may lack the permission
+        if number is not None:
+            return self._exactly(_read_all, number)
+        for _ in range(TRIES):
+            numbers, damages = self.numbers(), []
+            for each in reversed(numbers):
+                try:
+                    return _read_all(self._path(each))
+                except Damage as damage:
+                    if self._path(each).exists():  # otherwise the trainer pruned it this moment
+                        damages.append(str(damage))
+                        warn(f"checkpoint {each} is damaged and passed over: {damage}")
+            if not numbers:
+                return None
+            if len(damages) == len(numbers):
+                raise RunError(f"{self._folder}: no checkpoint is intact ({'; '.join(damages)}): start a new run")
+        raise RunError(f"{self._folder}: checkpoints vanish while they are read: try again")
 
     def load_state(self, number: int) -> dict[str, Any]:
         """The state of one checkpoint, without its parts."""
-        state = self._first_intact(_read_state, number, log.warning)
-        assert state is not None  # a number that is not there is an error
-        return state
+        return self._exactly(_read_state, number)
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{number:0{DIGITS}d}"
@@ -146,34 +155,6 @@ class CheckpointStore:
             else:
                 shutil.rmtree(path, ignore_errors=True)
 
-    def _first_intact(self, read: Callable[[Path], _T], number: int | None, warn: Warn) -> _T | None:
-        try:
-            self._clean(everything=False)
-        except OSError:
-            log.debug("%s: leftovers cannot be removed", self._folder)  # a reader may lack the permission
-        if number is not None:
-            return self._exactly(read, number)
-        for _ in range(TRIES):
-            numbers = self.numbers()
-            found, damages = self._newest(read, numbers, warn)
-            if found is not None or not numbers:
-                return found
-            if len(damages) == len(numbers):
-                raise RunError(f"{self._folder}: no checkpoint is intact ({'; '.join(damages)}): start a new run")
-        raise RunError(f"{self._folder}: checkpoints vanish while they are read: try again")
-
-    def _newest(self, read: Callable[[Path], _T], numbers: list[int], warn: Warn) -> tuple[_T | None, list[str]]:
-        """What is read from the newest intact one, and what is wrong with those after it."""
-        damages: list[str] = []
-        for number in reversed(numbers):
-            try:
-                return read(self._path(number)), damages
-            except Damage as damage:
-                if self._path(number).exists():  # otherwise the trainer pruned it this moment
-                    damages.append(str(damage))
-                    warn(f"checkpoint {number} is damaged and passed over: {damage}")
-        return None, damages
-
     def _exactly(self, read: Callable[[Path], _T], number: int) -> _T:
         if number not in self.numbers():
             there = ", ".join(map(str, self.numbers())) or "none"
@@ -188,7 +169,7 @@ def _contents(number: int, parts: Mapping[str, Values], state: Mapping[str, Any]
     """The content of every file, the manifest's last."""
     if not 0 <= number < 10**DIGITS:
         raise MisuseError(f"checkpoint number {number} is not between 0 and {10**DIGITS - 1}")
-    contents = {STATE: _state_text(state).encode()}
+    contents = {STATE: json.dumps(state).encode()}
     for name, values in parts.items():
         if not PART_NAME.fullmatch(name):
             raise MisuseError(f"part name {name!r} cannot name a file: use letters, digits, _ and -")
@@ -197,53 +178,21 @@ def _contents(number: int, parts: Mapping[str, Values], state: Mapping[str, Any]
     return contents
 
 
-def _state_text(state: Mapping[str, Any]) -> str:
-    _check_keys(state, "state")
-    try:
-        return json.dumps(state)
-    except (TypeError, ValueError) as error:
-        raise MisuseError(f"the state of a checkpoint takes plain JSON values only: {error}") from error
-
-
-def _check_keys(value: object, where: str) -> None:
-    """JSON turns other keys into text without a word, and they would come back changed."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            if not isinstance(key, str):
-                raise MisuseError(f"{where} has the key {key!r}: keys of a checkpoint's state are text")
-            _check_keys(inner, f"{where}.{key}")
-    elif isinstance(value, (list, tuple)):
-        for inner in value:
-            _check_keys(inner, where)
-
-
 def _read_all(folder: Path) -> Checkpoint:
     files = read_manifest(folder)
-    read = {name.removesuffix(SUFFIX): _parse_part(folder, name, files) for name in files if name.endswith(SUFFIX)}
-    tensors = {name: part.tensors for name, part in read.items()}
-    return Checkpoint(int(folder.name), folder, _parse_state(folder, files), tensors, read)
-
-
-def _read_part(folder: Path, part: str) -> Part:
-    files = read_manifest(folder)
-    if part + SUFFIX not in files:
-        there = ", ".join(name.removesuffix(SUFFIX) for name in files if name.endswith(SUFFIX)) or "none"
-        raise MisuseError(f"{folder}: the checkpoint has no part {part!r} (there: {there})")
-    return _parse_part(folder, part + SUFFIX, files)
+    parts = {name.removesuffix(SUFFIX): _read_part(folder, name, files) for name in files if name.endswith(SUFFIX)}
+    return Checkpoint(int(folder.name), folder, _read_state(folder), parts)
 
 
 def _read_state(folder: Path) -> dict[str, Any]:
-    return _parse_state(folder, read_manifest(folder))
-
-
-def _parse_state(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    files = read_manifest(folder)
     if STATE not in files:
         raise Damage(f"{folder / MANIFEST} does not list {STATE}")
     state: dict[str, Any] = json.loads(read_checked(folder, STATE, files))
     return state
 
 
-def _parse_part(folder: Path, name: str, files: Mapping[str, Mapping[str, Any]]) -> Part:
+def _read_part(folder: Path, name: str, files: Mapping[str, Mapping[str, Any]]) -> dict[str, torch.Tensor]:
     try:
         return part_from_bytes(read_checked(folder, name, files))
     except ValueError as error:

@@ -1,11 +1,20 @@
-"""`souls config`: every setting, and what a preset makes of them."""
+"""`souls config` and `souls presets`: every setting, and what a preset makes of them."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from soulsai.config import (
+    check_names,
+    config_to_toml,
+    load_preset,
+    preset_description,
+    preset_names,
+    with_settings,
+)
+from soulsai.config import reference as config_reference
 
 config = typer.Typer(no_args_is_help=True, help="Show the settings there are, and those of a preset.")
 
@@ -16,9 +25,7 @@ def reference() -> None:
 
     Example: souls config reference > docs/config.md
     """
-    from soulsai.config import reference as text
-
-    typer.echo(text())
+    typer.echo(config_reference())
 
 
 @config.command()
@@ -28,11 +35,19 @@ def show(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
     ] = None,
 ) -> None:
-    """Print every setting of a preset as TOML, as a run would have it.
+    """Print every setting of a preset as TOML.
 
-    Example: souls config show iudex --set ppo.gamma=0.99
+    Example: souls config show iudex --set fight.number=64
     """
-    from soulsai.config import check_names, config_to_toml, load_preset, read_config, with_settings
+    typer.echo(config_to_toml(check_names(with_settings(load_preset(preset), settings or []))), nl=False)
 
-    begun = read_config(Path(preset)) if preset.endswith(".toml") else load_preset(preset)
-    typer.echo(config_to_toml(check_names(with_settings(begun, settings or []))), nl=False)
+
+def presets() -> None:
+    """List the presets of `souls train`.
+
+    Example: souls presets
+    """
+    names = preset_names()
+    width = max(map(len, names))
+    for name in names:
+        typer.echo(f"{name:{width}}  {preset_description(name)}")

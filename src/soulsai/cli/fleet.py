@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import redis
 import typer
+from redis.exceptions import RedisError
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
 
-from soulsai.cli.control import wait_until
-from soulsai.cli.runs import ROOT
-
-if TYPE_CHECKING:
-    import redis
-
-    from soulsai.runs.fleet_file import FleetFile
-    from soulsai.transport.redis.keys import Keys
+from soulsai.cli.options import AsJson, print_json, run_argument
+from soulsai.cli.runs import wait_until
+from soulsai.cli.tables import make_table
+from soulsai.errors import RunError, TransportError
+from soulsai.runs.fleet_file import FleetFile, is_served, served_run, write_fleet
+from soulsai.runs.summary import ROOT, run_folder
+from soulsai.runtime.invitation import how_to_join
+from soulsai.transport.redis import access, report
+from soulsai.transport.redis.address import Address
+from soulsai.transport.redis.connection import Retry, connect
+from soulsai.transport.redis.keys import Keys, check_name
+from soulsai.transport.redis.report import Report
 
 REACH_S = 5.0
 """How long Redis may take to answer: it may just be starting again."""
 WATCH_EVERY_S = 2.0
 LEAVE_S = 20.0
 """How long workers may take to leave."""
+LONG_GONE_S = 600.0
+"""Workers that are silent for so long are shown in one line with those that have left."""
+COLUMNS = ("worker", "host", "state", "lag", "steps/s", "episodes", "wins", "seen", "dropped", "stored")
+FOLDED = ("worker", "host", "dropped")
+"""Columns that take more than one line where there is no room; they are words, the others numbers."""
 
-RunFolder = Annotated[
-    Path | None, typer.Option("--run", help="Folder of the run; the one served last under runs/ if not given.")
-]
+ServedRun = Annotated[str | None, run_argument("Folder or name of a run; the one served last if not given.")]
 
 
 @dataclass(frozen=True)
@@ -42,117 +54,106 @@ class Operator:
     admin: redis.Redis
     keys: Keys
 
+    def keep_passwords(self, passwords: dict[str, str]) -> None:
+        """Keep those whose join line is printed at every start, if they are others now."""
+        if passwords != self.fleet.passwords:
+            write_fleet(self.folder, replace(self.fleet, passwords=passwords))
+
 
 def fleet(
-    run: RunFolder = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    run: ServedRun = None,
+    as_json: AsJson = False,
     watch: Annotated[bool, typer.Option("--watch", help="Show it again every two seconds, until Ctrl-C.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Count the rows on their way too; exit code 1 if the books do not close.")
+        bool, typer.Option("--check", help="Count the rows on their way too; exit code 1 if the counts do not add up.")
     ] = False,
 ) -> None:
-    """List the workers of a run that is served, and what became of every row they sent.
+    """List the workers of a run that is served.
+
+    It also says what became of every row they sent.
 
     Example: souls fleet --watch
     """
-    from soulsai.cli.fleet_tables import print_report
-    from soulsai.transport.redis.report import last as last_report
-    from soulsai.transport.redis.report import look_at
-
     folder, about = _served(run)
-    if about.own and not _is_served(folder) and (last := last_report(folder)) and not check:
+    if about.own and not is_served(folder) and (last := report.last(folder)) and not check:
         if not as_json:
             typer.echo(f"{folder} is not being served; as it was when it ended:")
-        typer.echo(json.dumps(last, indent=1)) if as_json else print_report(last)
+        _print_report(last, as_json=as_json)
         return
     with _operator(folder, about) as operator:
         if watch:
             _watch(operator)
             return
-        report = look_at(operator.admin, operator.keys, check=check)
-    typer.echo(json.dumps(report, indent=1)) if as_json else print_report(report)
-    if report.get("open"):
+        found = report.look_at(operator.admin, operator.keys, check=check)
+    _print_report(found, as_json=as_json)
+    if found.get("open"):
         raise typer.Exit(1)
 
 
 def invite(
-    name: Annotated[str, typer.Argument(help="Who is invited: letters, digits, _ and -.")], run: RunFolder = None
+    name: Annotated[str, typer.Argument(help="Who is invited: letters, digits, _ and -.")], run: ServedRun = None
 ) -> None:
-    """Print the line with which one more friend can join; a new line for the same name ends the old one.
+    """Print a join command for one more friend.
+
+    A new one for the same name ends the old one.
 
     Example: souls invite alice
     """
-    from soulsai.cli.invitation import how_to_join
-    from soulsai.runs.fleet_file import write_fleet
-    from soulsai.transport.redis.access import invite as let_in
-    from soulsai.transport.redis.keys import check_name
-
     check_name(name)
     with _operator(*_served(run)) as operator:
-        password = let_in(operator.admin, operator.keys, name, typer.echo)
-        if name in operator.fleet.passwords:
-            kept = operator.fleet.passwords | {name: password}
-            write_fleet(operator.folder, replace(operator.fleet, passwords=kept))
+        password = access.invite(operator.admin, operator.keys, name, typer.echo)
+        known = operator.fleet.passwords
+        operator.keep_passwords(known | {name: password} if name in known else known)
     for line in how_to_join(operator.folder, operator.fleet, name, password):
         typer.echo(line)
 
 
 def revoke(
-    name: Annotated[str, typer.Argument(help="Who is to leave; `souls fleet` lists them.")], run: RunFolder = None
+    name: Annotated[str, typer.Argument(help="Who is to leave; `souls fleet` lists them.")], run: ServedRun = None
 ) -> None:
-    """End an invitation: its workers are out at once, and what they sent and is not stored yet is dropped.
+    """End an invitation.
+
+    Its workers are out at once, and what they sent and is not stored yet is dropped.
 
     Example: souls revoke alice
     """
-    from soulsai.runs.fleet_file import write_fleet
-    from soulsai.transport.redis.access import revoke as put_out
-    from soulsai.transport.redis.keys import check_name
-
     check_name(name)
     with _operator(*_served(run)) as operator:
-        put_out(operator.admin, operator.keys, name, typer.echo)
-        kept = {who: password for who, password in operator.fleet.passwords.items() if who != name}
-        if kept != operator.fleet.passwords:
-            write_fleet(operator.folder, replace(operator.fleet, passwords=kept))
-    typer.echo(f"{name} is out; what was stored of {name} stays")
+        access.revoke(operator.admin, operator.keys, name, typer.echo)
+        operator.keep_passwords({who: password for who, password in operator.fleet.passwords.items() if who != name})
+    typer.echo(f"{name}: access to {operator.folder} revoked, stored experience kept")
 
 
-def stop_workers(who: str, run: Path | None) -> None:
+def stop_workers(who: str, run: str | None) -> None:
     """Stop the workers of a name, or one of them."""
     with _operator(*_served(run)) as operator:
-        _stop_workers(operator, who)
+        there = _playing(operator, who)
+        if not there:
+            raise TransportError(f"no worker {who} is there; list workers with `souls fleet`")
+        report.stop_workers(operator.admin, operator.keys, who)
+        names = ", ".join(sorted(there))
+        if not wait_until(lambda: not there & _playing(operator, who), LEAVE_S):
+            message = f"{names}: told to stop, but still there after {LEAVE_S:.0f} s; `souls revoke` ends it"
+            raise TransportError(message)
+    typer.echo(f"{names}: stopped")
 
 
-def _served(run: Path | None) -> tuple[Path, FleetFile]:
-    from soulsai.runs.fleet_file import served_run
-
-    return served_run(run, ROOT)
-
-
-def _is_served(folder: Path) -> bool:
-    from soulsai.runs.fleet_file import is_served
-
-    return is_served(folder)
+def _playing(operator: Operator, who: str) -> set[str]:
+    there = report.playing(report.look_at(operator.admin, operator.keys))
+    return {worker["worker"] for worker in there if who in (worker["worker"], worker["name"])}
 
 
-def _refuse_unserved(folder: Path) -> None:
-    from soulsai.errors import RunError
-
-    if not _is_served(folder):
-        raise RunError(f"{folder}: is not being served now; go on with it: souls serve --resume --run {folder}")
+def _served(run: str | None) -> tuple[Path, FleetFile]:
+    folder, about = served_run(run_folder(run) if run else None, ROOT)
+    if run is None:
+        typer.echo(f"the run served last: {folder}", err=True)
+    return folder, about
 
 
 @contextmanager
 def _operator(folder: Path, fleet: FleetFile) -> Iterator[Operator]:
-    from redis.exceptions import RedisError
-
-    from soulsai.errors import TransportError
-    from soulsai.transport.redis.address import Address
-    from soulsai.transport.redis.connection import Retry, connect
-    from soulsai.transport.redis.keys import Keys
-
-    if fleet.own:
-        _refuse_unserved(folder)
+    if fleet.own and not is_served(folder):
+        raise RunError(f"{folder}: is not being served now; continue it with: souls serve --resume {folder}")
     address = Address.parse(fleet.admin, Path(fleet.ca) if fleet.ca else None, run=fleet.run)
     with connect(address) as admin:
         Retry(address, REACH_S).run(f"reach the Redis of {folder}", admin.ping)
@@ -163,38 +164,92 @@ def _operator(folder: Path, fleet: FleetFile) -> Iterator[Operator]:
 
 
 def _watch(operator: Operator) -> None:
-    from rich.console import Console
-    from rich.live import Live
-
-    from soulsai.cli.fleet_tables import picture
-    from soulsai.transport.redis.report import look_at
-
-    console = Console(highlight=False)
     try:
-        with Live(console=console, auto_refresh=False, screen=sys.stdout.isatty()) as live:
+        with Live(console=Console(highlight=False), auto_refresh=False, screen=sys.stdout.isatty()) as live:
             while True:
-                live.update(picture(look_at(operator.admin, operator.keys)), refresh=True)
+                live.update(picture(report.look_at(operator.admin, operator.keys)), refresh=True)
                 time.sleep(WATCH_EVERY_S)
     except KeyboardInterrupt:
         return
 
 
-def _stop_workers(operator: Operator, who: str) -> None:
-    from soulsai.errors import TransportError
-    from soulsai.transport.redis.ledger import stop_workers
-
-    there = _playing(operator, who)
-    if not there:
-        raise TransportError(f"no worker {who} is there; `souls fleet` lists those there are")
-    stop_workers(operator.admin, operator.keys, who)
-    names = ", ".join(sorted(there))
-    if not wait_until(lambda: not there & _playing(operator, who), LEAVE_S):
-        raise TransportError(f"{names}: told to stop, but still there after {LEAVE_S:.0f} s; `souls revoke` ends it")
-    typer.echo(f"{names}: stopped")
+def _print_report(found: Report, *, as_json: bool) -> None:
+    print_json(found) if as_json else Console(highlight=False).print(picture(found))
 
 
-def _playing(operator: Operator, who: str) -> set[str]:
-    from soulsai.transport.redis.ledger import look
+def picture(found: Report) -> RenderableType:
+    """The tables and the accounting, to be printed or shown live."""
+    gone = [worker for worker in found["workers"] if _is_gone(worker)]
+    rows = [_cells(worker) for worker in found["workers"] if not _is_gone(worker)]
+    rows += [_gone_cells(gone)] if gone else []
+    table = make_table(COLUMNS, rows, left=(*FOLDED, "state"), overflow="fold", min_width=4)
+    for column in table.columns:
+        column.no_wrap = column.header not in FOLDED
+    table.padding = (0, 1, 0, 0)
+    parts: list[RenderableType] = [Text(learner_line(found["learner"]), style="bold")]
+    parts.append(table if found["workers"] else Text("no workers yet"))
+    if len(found["names"]) > 1:
+        parts.append(_names_table(found["names"]))
+    parts.append(Text(report.books_line(found["total"])))
+    parts += [Text(f"{name}: {count:,} messages could not be read") for name, count in found["unreadable"].items()]
+    parts += [Text(line, style="red") for line in (*_problem_lines(found), *report.open_lines(found))]
+    return Group(*parts)
 
-    rows = look(operator.admin, operator.keys).workers
-    return {row.id for row in rows if who in (row.id, row.name) and row.state not in ("left", "silent")}
+
+def _problem_lines(found: Report) -> list[str]:
+    """Why workers cannot play, once for each name and reason; not for those of which some process has played."""
+    played = {worker["worker"].rpartition(".")[0] for worker in found["workers"] if worker["sent"]}
+    idle = [worker for worker in found["workers"] if worker["worker"].rpartition(".")[0] not in played]
+    return sorted({f"{worker['name']} cannot play: {worker['problem']}" for worker in idle if worker.get("problem")})
+
+
+def learner_line(learner: Mapping[str, str]) -> str:
+    """How far the learner is."""
+    if not learner:
+        return "the learner has not begun"
+    step, target = int(float(learner.get("steps", 0))), int(float(learner.get("target", 0)))
+    share = f" of {target:,}" if target else ""
+    return f"{step:,}{share} steps, {int(float(learner.get('updates', 0))):,} updates"
+
+
+def _is_gone(worker: Report) -> bool:
+    if worker["state"] == "left":
+        return True
+    return worker["state"] == "silent" and (worker["seen_s"] is None or worker["seen_s"] > LONG_GONE_S)
+
+
+def _cells(worker: Report) -> tuple[str, ...]:
+    return (
+        worker["worker"],
+        worker["host"],
+        worker["state"],
+        "-" if worker["lag"] is None else f"{worker['lag']:,}",
+        f"{worker['steps_per_s']:,.0f}",
+        f"{worker['episodes']:,}",
+        "-" if worker["win_rate"] is None else f"{worker['win_rate']:.1%}",
+        "never" if worker["seen_s"] is None else f"{worker['seen_s']:.0f} s",
+        report.reasons(worker["dropped"]),
+        f"{worker['stored']:,}",
+    )
+
+
+def _gone_cells(gone: list[Report]) -> tuple[str, ...]:
+    dropped: Counter[str] = Counter()
+    for worker in gone:
+        dropped.update(worker["dropped"])
+    wins, fights, episodes, stored = (
+        sum(worker[key] for worker in gone) for key in ("wins", "fights", "episodes", "stored")
+    )
+    rate = f"{wins / fights:.1%}" if fights else "-"
+    return (
+        f"{len(gone)} earlier", "", "left", "", "", f"{episodes:,}", rate, "", report.reasons(dropped), f"{stored:,}"
+    )  # fmt: skip
+
+
+def _names_table(names: Mapping[str, Report]) -> RenderableType:
+    columns = ("name", "lives", "steps", "episodes", "stored", "share")
+    rows = (
+        (name, *(f"{total[key]:,}" for key in columns[1:-1]), f"{total['share']:.1%}")
+        for name, total in sorted(names.items(), key=lambda item: -item[1]["stored"])
+    )
+    return make_table(columns, rows, overflow="fold")

@@ -1,28 +1,145 @@
-"""`souls game`: backups of the save game, and the library that controls the game's speed."""
+"""`souls doctor` and `souls game`: is this machine ready to play in the game; save games, and the game's speed."""
 
 from __future__ import annotations
 
-import json
+import signal
+import sys
+from contextlib import closing
+from dataclasses import asdict
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from soulsai.cli.doctor import GameTitle
+from soulsai.cli.options import INTERRUPTED, AsJson, print_json
+from soulsai.errors import TransportError
+from soulsgym.errors import GameError, MisuseError
+from soulsgym.game import doctor as game_doctor
+from soulsgym.game import process, proxy, saves
+from soulsgym.game.addresses import load_addresses
+from soulsgym.game.machine import Finding
+from soulsgym.game.report import as_text
+from soulsgym.packages import require
 
-if TYPE_CHECKING:
-    from soulsgym.game.saves import Backup
+NEEDS_FIXING = 1
+REDIS_S = 3.0
+PRIVATE = ("backup", "redis")
+"""Findings that tell of somebody's folders and machines."""
+CLOUD = "Steam Cloud may put its own copy back: turn it off for this game"
 
 game = typer.Typer(no_args_is_help=True, help="Save games, and the game's speed.")
 speed = typer.Typer(no_args_is_help=True, help="Put the speed library into the game's folder, or take it out.")
 game.add_typer(speed, name="speed")
+
+
+class GameTitle(StrEnum):
+    """The games there are."""
+
+    DARK_SOULS_3 = "darksouls3"
+    ELDEN_RING = "eldenring"
+
 
 Title = Annotated[GameTitle, typer.Option(help="Which game.")]
 Save = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Folder that holds the save file; looked for if not given.")
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The game's folder (Steam: Browse local files).")]
-CLOUD = "Steam Cloud may put its own copy back: turn it off for this game"
+
+
+def doctor(
+    title: Title = GameTitle.DARK_SOULS_3,
+    pid: Annotated[int | None, typer.Option(help="Process of the game, if several run.")] = None,
+    display: Annotated[str, typer.Option(metavar=":N", help="X display of the game, if it is not found.")] = "",
+    redis: Annotated[
+        str, typer.Option(metavar="URL", envvar="SOULS_URL", show_default=False, help="A Redis to reach, too.")
+    ] = "",
+    as_json: AsJson = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Show what a volunteer can send about the game, and write it to a new file."),
+    ] = None,
+    only_look: Annotated[
+        bool,
+        typer.Option("--only-look", help="Only look: press no key, load nothing into the game, leave its speed alone."),
+    ] = False,
+) -> None:
+    """Check that everything is ready to play in the game.
+
+    It says what to do where it is not.
+
+    With a character loaded, the game is tried: it gets the focus, turns its camera, walks a step, stops and runs fast
+    for a second. Afterwards it is as before.
+
+    Example: souls doctor
+    """
+    found: list[Finding] = []
+    told: dict[str, Any] | None = None if report is None else {}
+    if report is not None and report.exists():
+        raise MisuseError(f"{report}: there is such a file already; give another name with --report")
+    # Whoever ends this program ends it as Ctrl-C does: keys up, speed 1.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        reach = partial(_reach, redis) if redis else None
+        with closing(
+            game_doctor.checks(title.value, pid, reach, only_look=only_look, display=display, report=told)
+        ) as findings:
+            for finding in findings:
+                found.append(finding)
+                if not as_json:
+                    typer.echo(_line(finding))
+    except KeyboardInterrupt:
+        typer.echo("souls: interrupted; the game is as before", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if report is not None and told is not None:
+        told["findings"] = {one.name: [one.ok, one.text] for one in found if one.name not in PRIVATE}
+        _write_report(report, as_text(told))
+    is_ready = not any(finding.ok is False for finding in found)
+    if as_json:
+        print_json({"ready": is_ready, "findings": [asdict(finding) for finding in found]})
+    else:
+        faults = sum(finding.ok is False for finding in found)
+        typer.echo("ready to play" if is_ready else f"{faults} to fix" if faults > 1 else "one thing to fix")
+    if not is_ready:
+        raise typer.Exit(NEEDS_FIXING)
+
+
+def _write_report(file: Path, text: str) -> None:
+    """Show it first: whoever sends it shall have seen it."""
+    typer.echo(text, err=True)
+    if sys.stdin.isatty() and not typer.confirm(f"this is all; write it to {file}?", default=True, err=True):
+        return
+    try:
+        file.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise MisuseError(f"{file}: cannot be written: {error.strerror}; give another place with --report") from error
+    typer.echo(f"written to {file}: nothing in it is about you", err=True)
+
+
+def _line(finding: Finding) -> str:
+    mark = {True: "ok  ", False: "FIX ", None: "note"}[finding.ok]
+    return f"{mark} {finding.name:10} {finding.text}{f': {finding.advice}' if finding.advice else ''}"
+
+
+def _reach(url: str) -> str:
+    """A look at a Redis, which is another package's business."""
+    require("redis")
+    from redis.exceptions import RedisError
+
+    from soulsai.transport.redis.address import Address
+    from soulsai.transport.redis.connection import connect
+
+    address = Address.parse(url) if "@" in url else Address.parse(url, run="doctor")
+    try:
+        with connect(address, limit_s=REDIS_S) as client:
+            client.ping()
+    except (RedisError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise TransportError(f"{address.place} does not answer: {reason}; is it running, and the port open?") from None
+    return f"{address.place} answers"
 
 
 @game.command()
@@ -31,8 +148,6 @@ def backup(save: Save = None, title: Title = GameTitle.DARK_SOULS_3) -> None:
 
     Example: souls game backup
     """
-    from soulsgym.game import saves
-
     made = saves.backup(save or _found(title), title.value)
     size = sum(made.files.values())
     typer.echo(f"{made.name}: {len(made.files)} file(s), {size:,} bytes, copied and checked, from {made.folder}")
@@ -45,17 +160,15 @@ def restore(
     save: Save = None,
     title: Title = GameTitle.DARK_SOULS_3,
 ) -> None:
-    """Put a backup of the save game back; what is there now is backed up first. The game must be closed.
+    """Put a backup of the save game back.
+
+    What is there now is backed up first. The game must be closed.
 
     Example: souls game restore
     """
-    from soulsgym.game import saves
-    from soulsgym.game.addresses import load_addresses
-    from soulsgym.game.process import find_processes
-
     chosen = saves.find_backup(name, title.value)
     executable = load_addresses(title.value).executable
-    replaced = saves.restore(chosen, save, running=lambda: [found.pid for found in find_processes(executable)])
+    replaced = saves.restore(chosen, save, running=lambda: [found.pid for found in process.find_processes(executable)])
     typer.echo(f"{chosen.name} is back in {save or chosen.folder}")
     if replaced is not None:
         typer.echo(f"what it replaced is kept as {replaced.name}")
@@ -63,19 +176,14 @@ def restore(
 
 
 @game.command()
-def backups(
-    title: Title = GameTitle.DARK_SOULS_3,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array instead of lines.")] = False,
-) -> None:
+def backups(title: Title = GameTitle.DARK_SOULS_3, as_json: AsJson = False) -> None:
     """List the backups of the save game, the newest first.
 
     Example: souls game backups
     """
-    from soulsgym.game import saves
-
     found = saves.backups(title.value)
     if as_json:
-        typer.echo(json.dumps([_object(one) for one in found], indent=1))
+        print_json([_object(one) for one in found])
         return
     for one in found:
         size = sum(one.files.values())
@@ -90,11 +198,9 @@ def install(folder: Folder, title: Title = GameTitle.DARK_SOULS_3) -> None:
 
     Example: souls game speed install "~/.local/share/Steam/steamapps/common/DARK SOULS III"
     """
-    from soulsgym.game.proxy import LAUNCH_OPTIONS, install_proxy
-
-    typer.echo(f"put into place: {install_proxy(folder.expanduser(), title.value)}")
+    typer.echo(f"put into place: {proxy.install_proxy(folder.expanduser(), title.value)}")
     typer.echo("on Windows nothing else is to do; with Proton, give the game these launch options in Steam:")
-    typer.echo(f"  {LAUNCH_OPTIONS}")
+    typer.echo(f"  {proxy.LAUNCH_OPTIONS}")
     typer.echo("play offline only, and remove it before you play online: souls game speed remove")
 
 
@@ -104,15 +210,10 @@ def remove(folder: Folder, title: Title = GameTitle.DARK_SOULS_3) -> None:
 
     Example: souls game speed remove "~/.local/share/Steam/steamapps/common/DARK SOULS III"
     """
-    from soulsgym.game.proxy import remove_proxy
-
-    typer.echo(f"removed: {remove_proxy(folder.expanduser(), title.value)}")
+    typer.echo(f"removed: {proxy.remove_proxy(folder.expanduser(), title.value)}")
 
 
 def _found(title: GameTitle) -> Path:
-    from soulsgym.errors import GameError
-    from soulsgym.game import saves
-
     found = saves.find_saves(title.value)
     if not found:
         file = saves.load_save_layout(title.value).file
@@ -123,6 +224,6 @@ def _found(title: GameTitle) -> Path:
     return found[0]
 
 
-def _object(one: Backup) -> dict[str, object]:
+def _object(one: saves.Backup) -> dict[str, object]:
     about = {"name": one.name, "path": str(one.path), "folder": str(one.folder), "made": one.made.isoformat()}
     return {**about, "reason": one.reason, "files": dict(one.files)}

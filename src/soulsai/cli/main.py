@@ -1,48 +1,114 @@
-"""Entry point of the `souls` command."""
+"""Entry point of the `souls` command; the module of a command is loaded when that command is called."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+from soulsgym.errors import SoulsError
+from soulsgym.packages import VERSION, install_command, missing_package
 
 try:
     import typer
 except ModuleNotFoundError:
-    from soulsgym.packages import install_command
-
     sys.exit(f"souls: the command line is not installed; run: {install_command('cli')}")
 
-from soulsai.cli.bench import bench
-from soulsai.cli.compare import compare_runs
-from soulsai.cli.config import config
-from soulsai.cli.control import pause, resume, save, stop
-from soulsai.cli.dashboard import dashboard
-from soulsai.cli.data import data
-from soulsai.cli.doctor import doctor
-from soulsai.cli.eval import evaluate_run
-from soulsai.cli.export import export
-from soulsai.cli.fidelity import fidelity
-from soulsai.cli.fleet import fleet, invite, revoke
-from soulsai.cli.game import game
-from soulsai.cli.join import join
-from soulsai.cli.notify import notify
-from soulsai.cli.presets import presets
-from soulsai.cli.record import record
-from soulsai.cli.runs import runs
-from soulsai.cli.serve import serve
-from soulsai.cli.sweep import sweep
-from soulsai.cli.train import train
-from soulsai.cli.variant import variant
-from soulsai.cli.watch import watch
+from typer.core import TyperGroup
 
-app = typer.Typer(name="souls", no_args_is_help=True, pretty_exceptions_enable=False)
+COMMANDS = {
+    "train": ("train:train", "Train an agent; the full fight against Iudex Gundyr by default."),
+    "sweep": ("sweep:sweep", "Look for better settings with many short trainings."),
+    "eval": ("eval:evaluate_run", "Measure a policy: win rate, times, and why it dies."),
+    "compare": ("eval:compare_runs", "Say whether one of two policies is really better."),
+    "dashboard": ("dashboard:dashboard", "Show runs in a web page, live."),
+    "open": ("dashboard:open_page", "Show the report or the live page of a run in the browser."),
+    "notify": ("dashboard:notify", "Tell a webhook when a run is won, stalls or ends."),
+    "watch": ("watch:watch", "Show a fight in a window or in the terminal, or record it."),
+    "record": ("watch:record", "Record fights step by step."),
+    "doctor": ("game:doctor", "Look whether everything is ready to play in the game."),
+    "export": ("eval:export", "Write the policy of a run to a file that stands alone."),
+    "runs": ("runs:runs", "List the runs in a folder, or remove one."),
+    "presets": ("config:presets", "List the presets of `souls train`."),
+    "serve": ("train:serve", "Start a learner and print the join command."),
+    "join": ("train:join", "Join a fleet: play, and send what was seen to its learner."),
+    "fleet": ("fleet:fleet", "List the workers of a run that is served."),
+    "invite": ("fleet:invite", "Print the line with which one more friend can join."),
+    "revoke": ("fleet:revoke", "End an invitation; its workers are out at once."),
+    "save": ("runs:save", "Have a run write a checkpoint now."),
+    "pause": ("runs:pause", "Save and pause a run."),
+    "unpause": ("runs:unpause", "Continue a paused run."),
+    "stop": ("runs:stop", "Stop a run after it has saved, or workers of it."),
+    "adapt": ("adapt:adapt", "Adapt an agent to the game, in half an hour of play."),
+    "calibrate": ("calibrate:calibrate", "Correct a boss's numbers by recordings of him."),
+    "fidelity": ("data:fidelity", "Print how far the simulator is from a recording of the game."),
+    "bosses": ("data:bosses", "List the bosses, and how much of each is measured or guessed."),
+    "data": ("data:data", "Count how many numbers of the data files are measured."),
+    "game": ("game:game", "Save games, and the game's speed."),
+    "variant": ("data:variant", "Files that change the numbers of a boss."),
+    "config": ("config:config", "Show the settings there are, and those of a preset."),
+    "bench": ("bench:bench", "Measure speed, beside a limit or a peer in the same run."),
+}
+"""By name: the module in this folder and the function or Typer in it, and its line in `souls --help`."""
+
+
+def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with each group of options among its parameters, a dataclass, as options of its own."""
+    signature = inspect.signature(command, eval_str=True)
+    parameters = signature.parameters.values()
+    groups: dict[str, Any] = {each.name: each.annotation for each in parameters if is_dataclass(each.annotation)}
+
+    @wraps(command)
+    def call(**given: Any) -> None:
+        made = {name: kind(**{key.name: given.pop(key.name) for key in fields(kind)}) for name, kind in groups.items()}
+        command(**given, **made)
+
+    options = [
+        option.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for each in parameters
+        for option in (
+            inspect.signature(each.annotation, eval_str=True).parameters.values() if each.name in groups else [each]
+        )
+    ]
+    call.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]
+    return call
+
+
+def load_command(name: str) -> Any:
+    """The command with its options; this imports its module."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    found = getattr(importlib.import_module(f"soulsai.cli.{module}"), attribute)
+    if isinstance(found, typer.Typer):
+        command: Any = typer.main.get_group(found)
+    else:
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(name)(expand_groups(found))
+        command = typer.main.get_command(alone)
+    command.name = name
+    return command
+
+
+class LazyCommands(TyperGroup):
+    """Shows all commands, and loads the one that is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if name in COMMANDS else command, rest
+
+
+app = typer.Typer(
+    name="souls", cls=LazyCommands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
+)
 
 
 def show_version(requested: bool) -> None:
     if requested:
-        from soulsgym.packages import VERSION
-
         typer.echo(f"souls {VERSION}")
         raise typer.Exit
 
@@ -56,33 +122,8 @@ def souls(
     """Train agents that beat Souls bosses."""
 
 
-app.command()(train)
-app.command()(sweep)
-app.command("eval")(evaluate_run)
-app.command("compare")(compare_runs)
-app.command()(dashboard)
-app.command()(notify)
-app.command()(watch)
-app.command()(record)
-app.command()(doctor)
-app.add_typer(game, name="game")
-app.command()(export)
-app.command()(runs)
-app.command()(presets)
-app.command()(serve)
-app.command()(join)
-app.command()(fleet)
-app.command()(invite)
-app.command()(revoke)
-app.command()(save)
-app.command()(pause)
-app.command()(resume)
-app.command()(stop)
-app.add_typer(variant, name="variant")
-app.add_typer(config, name="config")
-app.command()(fidelity)
-app.command()(data)
-app.add_typer(bench, name="bench")
+for _name, (_, _line) in COMMANDS.items():
+    app.command(_name, help=_line)(lambda: None)  # stands in for the command until it is called
 
 
 def main() -> None:
@@ -92,14 +133,19 @@ def main() -> None:
     # 236 k instead of 268 k.
     os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     try:
-        app()
+        app(prog_name="souls")
     except Exception as error:
-        # Imported late: `souls --help` must not wait for the simulator to load.
-        from soulsgym.errors import SoulsError
-        from soulsgym.packages import missing_package
-
-        told = error if isinstance(error, SoulsError) else missing_package(error)
+        told = error if isinstance(error, SoulsError) else missing_package(error) or _no_room(error)
         if told is None:
             raise
         typer.echo(f"souls: {told}", err=True)
         sys.exit(told.exit_code)
+
+
+def _no_room(error: Exception) -> SoulsError | None:
+    """What to say of a full disk or a missing permission, wherever it was met."""
+    from soulsai.runs.files import FORBIDDEN, FULL, cannot_write
+
+    if not isinstance(error, OSError) or error.errno not in FULL | FORBIDDEN:
+        return None
+    return cannot_write(Path(error.filename or "."), error)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -19,36 +17,61 @@ from soulsai.evaluation.statistics import wilson
 
 if TYPE_CHECKING:
     from soulsai.config.schema import Config
-    from soulsai.learning.training import Progress, View
+    from soulsai.learning.training import Progress
 
 PLAIN_EVERY_S = 5.0
-NEWS = 4
-"""Lines of news kept on the screen."""
+BORDER = "dark_orange3"
 LOSSES = ("loss/policy", "loss/value", "loss/q", "policy/entropy", "policy/kl", "q/mean", "epsilon", "gradient/norm")
 
 
-@contextmanager
-def make_view(name: str, config: Config, *, plain: bool) -> Iterator[View]:
-    """A view of a run, for as long as it lasts."""
-    if plain:
-        yield PlainView()
-        return
-    screen = Screen(name, config)
-    with Live(screen.picture(), console=screen.console, refresh_per_second=4, transient=False) as live:
-        screen.live = live
-        yield screen
-
-
-class PlainView:
-    """One line now and then."""
+class Lines:
+    """Lines of text with the time of day, for as long as a `with` block lasts."""
 
     def __init__(self) -> None:
         self._console = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
-        self._shown_s = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
 
     def say(self, text: str) -> None:
         """One line of news."""
         self._console.print(f"{clock_text()}  {text}")
+
+
+class LivePanel:
+    """A panel that is drawn again in place while a `with` block lasts; news goes by above it."""
+
+    def __init__(self) -> None:
+        self._live = Live(console=Console(highlight=False), refresh_per_second=4)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def say(self, text: str) -> None:
+        """One line of news."""
+        self._live.console.print(Text(f"{clock_text()}  {text}", style="dim"))
+
+    def picture(self) -> Panel:
+        """The panel as it stands."""
+        raise NotImplementedError
+
+    def _draw(self) -> None:
+        self._live.update(self.picture())
+
+
+class PlainView(Lines):
+    """One line now and then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown_s = 0.0
 
     def show(self, progress: Progress) -> None:
         """A line, at most every few seconds."""
@@ -56,30 +79,23 @@ class PlainView:
             return
         self._shown_s = time.monotonic()
         parts = [
-            f"{progress.step:>12,} steps ({progress.step / progress.steps:4.0%})",
+            f"{progress.step:>12,} steps ({min(1.0, progress.step / progress.steps):4.0%})",
             f"{progress.metrics.get('steps_per_s', 0.0):>9,.0f}/s",
             *(f"{label} {value}" for label, value in (*score_lines(progress), *fleet_lines(progress))),
             f"left {duration_text(progress.left_s)}",
         ]
-        self._console.print(f"{clock_text()}  " + " | ".join(parts))
+        self.say(" | ".join(parts))
 
 
-class Screen:
-    """A panel that is drawn again in place."""
+class Screen(LivePanel):
+    """How a training goes."""
 
     def __init__(self, name: str, config: Config) -> None:
-        self.console = Console()
-        self.live: Live | None = None
-        self._name, self._config = name, config
-        self._news: list[str] = []
+        super().__init__()
+        self._name = name
         self._progress: Progress | None = None
         self._bar = Bar(TextColumn("{task.fields[steps]}"), BarColumn(bar_width=None), TaskProgressColumn())
         self._task = self._bar.add_task("", total=config.run.steps, steps=f"0 of {config.run.steps:,} steps")
-
-    def say(self, text: str) -> None:
-        """One line of news, below the figures."""
-        self._news = [*self._news, f"{clock_text()}  {text}"][-NEWS:]
-        self._draw()
 
     def show(self, progress: Progress) -> None:
         """New figures."""
@@ -91,12 +107,7 @@ class Screen:
     def picture(self) -> Panel:
         """The panel as it stands."""
         figures = self._figures(self._progress) if self._progress else Text()
-        news = Text("\n".join(self._news), style="dim")
-        return Panel(Group(self._bar, figures, news), title=Text(f"souls: {self._name}"), border_style="dark_orange3")
-
-    def _draw(self) -> None:
-        if self.live is not None:
-            self.live.update(self.picture())
+        return Panel(Group(self._bar, figures), title=Text(f"souls: {self._name}"), border_style=BORDER)
 
     def _figures(self, progress: Progress) -> Table:
         left, right = Table.grid(padding=(0, 2)), Table.grid(padding=(0, 2))
@@ -114,12 +125,13 @@ def score_lines(progress: Progress) -> list[tuple[str, str]]:
     lines = []
     wins, fights = progress.recent_wins
     if fights:
-        lines.append(("wins in training", rate_text(wins / fights, *wilson(wins, fights)) + f" of the last {fights}"))
-    judgement = progress.judgement
-    if judgement is not None and judgement.wins:
-        lines.append(("wins, evaluated", rate_text(judgement.score, judgement.low, judgement.high)))
-    elif judgement is not None:
-        lines.append(("return, evaluated", f"{judgement.score:.1f}"))
+        rate = rate_text(wins / fights, *wilson(wins, fights))
+        lines.append(("win rate (training)", f"{rate} of the last {fights}"))
+    score = progress.score
+    if score is not None and score.is_win_rate:
+        lines.append(("win rate (evaluation)", rate_text(score.value, score.low, score.high)))
+    elif score is not None:
+        lines.append(("return (evaluation)", f"{score.value:.1f}"))
     if "return/training" in progress.metrics:
         lines.append(("return", f"{progress.metrics['return/training']:.2f}"))
     return lines
@@ -137,15 +149,13 @@ def fleet_lines(progress: Progress) -> list[tuple[str, str]]:
 
 def _time_lines(progress: Progress) -> list[tuple[str, str]]:
     metrics = progress.metrics
+    steps, updates = (metrics.get(name, 0.0) for name in ("steps_per_s", "updates_per_s"))
     lines = [
-        (
-            "speed",
-            f"{metrics.get('steps_per_s', 0.0):,.0f} steps/s, {metrics.get('updates_per_s', 0.0):,.0f} updates/s",
-        ),
+        ("speed", f"{steps:,.0f} steps/s, {updates:,.0f} updates/s"),
         ("time", f"{duration_text(progress.elapsed_s)}, {duration_text(progress.left_s)} left"),
     ]
     if "game_hours" in metrics:
-        lines.insert(1, ("played", f"{metrics['game_hours']:,.1f} hours of the game"))
+        lines.insert(1, ("simulated", f"{metrics['game_hours']:,.1f} h of game time"))
     return lines
 
 

@@ -1,25 +1,42 @@
-"""`souls sweep`: look for better settings."""
+"""`souls sweep`: look for better settings; what it shows meanwhile, and the results at the end."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console, Group
+from rich.panel import Panel
+from rich.text import Text
 
-from soulsai.cli.session import INTERRUPTED, PartsFiles, Plain, Settings, parts_setting, stopping, without_secrets
-
-if TYPE_CHECKING:
-    from soulsai.sweeps.study import About, SweepStudy
+from soulsai.cli.options import INTERRUPTED, PartsFiles, Plain, Settings
+from soulsai.cli.screen import BORDER, Lines, LivePanel, duration_text
+from soulsai.cli.tables import make_table
+from soulsai.cli.train import parts_setting, stopping, without_secrets
+from soulsai.config import check_names, load_preset, with_settings
+from soulsai.config.toml import toml_value
+from soulsai.runs.fight_files import needed_parts
+from soulsai.sweeps import report as sweep_report
+from soulsai.sweeps.results import Results, TrialResult, confirm, figure, interval, results_of
+from soulsai.sweeps.space import check_fit, metric_of, read_space
+from soulsai.sweeps.storage import storage_in_reach
+from soulsai.sweeps.study import PRUNED, RUNNING, WAITING, About, SweepStudy, open_about
+from soulsai.sweeps.sweep import Running, Sweep
 
 ROOT = Path("sweeps")
+PLAIN_EVERY_S = 30.0
+LOOK_EVERY_S = 2.0
+ROWS = 12
+"""Trials in the table at the end; the report has all."""
 
 
 def sweep(
@@ -39,34 +56,27 @@ def sweep(
     hours: Annotated[float | None, typer.Option(min=0.0, help="Stop after so many hours; go on later.")] = None,
     plain: Plain = False,
     report: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Only write the report of the sweep in this folder again.")
+        Path | None, typer.Option(metavar="DIR", help="Regenerate the report of the sweep in this folder only.")
     ] = None,
 ) -> None:
-    """Look for better settings: many short trainings, bad ones ended early, the best measured again at the end.
+    """Look for better settings by many short trainings.
+
+    Bad ones are ended early; the best are measured again at the end.
 
     Run the same command again to go on with a sweep, and in other terminals to work on it together. At the end there is
     a table, and report.html in the sweep's folder.
 
     Example: souls sweep iudex --space space.toml --trials 40 --processes 2
     """
-    from soulsgym.packages import require
-
-    require("optuna")
     if report is not None:
-        _write_report(report, name or report.resolve().name, storage)
+        _report(results_of(*open_about(report, name or report.resolve().name, storage), report), report)
         return
     about, place, most = _about(preset, space, [*parts_setting(parts or []), *(settings or [])], name, folder, trials)
     _go(about, place, storage, most, processes, hours, plain=plain or not sys.stdout.isatty())
 
 
-def _write_report(folder: Path, name: str, storage: str) -> None:
-    from soulsai.cli.sweep_view import print_results
-    from soulsai.sweeps.report import write_report
-    from soulsai.sweeps.results import results_of
-    from soulsai.sweeps.study import open_about
-
-    found = results_of(*open_about(folder, name, storage), folder)
-    write_report(found)
+def _report(found: Results, folder: Path) -> None:
+    sweep_report.write_report(found)
     print_results(found)
     typer.echo(f"report: {folder / 'report.html'}")
 
@@ -75,13 +85,6 @@ def _about(
     preset: str, file: Path | None, settings: list[str], name: str, folder: Path | None, trials: int | None
 ) -> tuple[About, Path, int]:
     """What the sweep is of, where it is, and how many trials there are to be."""
-    from soulsai.config import check_names, with_settings
-    from soulsai.runs.fight_files import needed_parts
-    from soulsai.sweeps.fitting import check_fit, metric_of
-    from soulsai.sweeps.space import read_space
-    from soulsai.sweeps.study import About
-    from soulsai.sweeps.sweep import base_config
-
     if not preset or file is None:
         missing = "a preset" if not preset else "--space FILE"
         raise typer.BadParameter(f"{missing} is missing, as in: souls sweep iudex --space space.toml")
@@ -92,7 +95,7 @@ def _about(
             f"{name!r} is no plain name: use letters, digits, _ and -, or give a folder with --dir"
         )
     space = read_space(file)
-    config = check_names(with_settings(base_config(preset), [*space.fixed, *settings]))
+    config = check_names(with_settings(load_preset(preset), [*space.fixed, *settings]))
     check_fit(space, config, settings, str(file))
     own = name or (folder.resolve().name if folder else f"{Path(preset).stem}-{file.stem}")
     about = About(own, preset, config, space, metric_of(space, config), tuple(settings), needed_parts(config))
@@ -102,66 +105,29 @@ def _about(
 def _go(
     about: About, folder: Path, storage: str, trials: int, processes: int, hours: float | None, *, plain: bool
 ) -> None:
-    from soulsai.cli.sweep_view import make_view, print_results
-    from soulsai.sweeps.report import write_report
-    from soulsai.sweeps.results import results_of
-    from soulsai.sweeps.study import SweepStudy
-    from soulsai.sweeps.sweep import Sweep
-
-    with _keeping_in_reach(folder, storage):
+    with storage_in_reach(folder, storage):
         study = SweepStudy(folder, about, storage)
-    deadline_s = time.monotonic() + hours * 3600.0 if hours is not None else None
+    deadline_s = time.monotonic() + (math.inf if hours is None else hours * 3600.0)
+    view = PlainView(study, trials) if plain else Screen(study, trials)
     try:
         with (
-            _keeping_in_reach(folder, storage),
-            make_view(study, trials, plain=plain) as view,
+            storage_in_reach(folder, storage),
+            view,
             stopping(view.say, "stopping: trials are saved and go on next time (Ctrl-C again ends at once)") as asked,
         ):
-            stop = _until(asked, deadline_s)
+
+            def stop() -> bool:
+                return asked() or time.monotonic() > deadline_s
+
             sweep = Sweep(study, view, trials=trials, side_by_side=processes, threads=_threads(about, processes))
-            finished = sweep.go(stop) and _confirmed(study, view.say, stop)
-        found = results_of(study.study, about, folder)
-        write_report(found)
-        print_results(found)
-        typer.echo(f"report: {folder / 'report.html'}")
+            finished = sweep.go(stop) and confirm(study, view.say, stop)
+        _report(results_of(study.study, about, folder), folder)
     finally:
         study.close()
     if not finished:
-        typer.echo(f"stopped and saved; go on with: {_again()}")
+        again = " ".join(shlex.quote(without_secrets(word)) for word in ["souls", *sys.argv[1:]])
+        typer.echo(f"stopped and saved; continue with: {again}")
         raise typer.Exit(INTERRUPTED if asked() else 0)
-
-
-@contextmanager
-def _keeping_in_reach(folder: Path, storage: str) -> Iterator[None]:
-    """A database that goes away, or a full disk, ends the sweep with a sentence; trainings see that and save."""
-    from optuna.exceptions import StorageInternalError
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from soulsai.errors import RunError
-    from soulsai.runs.files import cannot_write
-
-    try:
-        yield
-    except (StorageInternalError, SQLAlchemyError) as error:
-        place = without_secrets(storage)
-        why = without_secrets(str(error.__cause__ or error).strip().partition("\n")[0])
-        raise RunError(f"--storage {place}: is lost ({why}); run the same command again when it is back") from error
-    except OSError as error:
-        raise cannot_write(folder, error) from error
-
-
-def _confirmed(study: SweepStudy, say: Callable[[str], None], stop: Callable[[], bool]) -> bool:
-    from soulsai.sweeps.confirm import confirm
-
-    with study.confirming() as mine:
-        if not mine:
-            say("another process measures the best trials again, and writes the report")
-            return True
-        return confirm(study, say, stop)
-
-
-def _until(asked: Callable[[], bool], deadline_s: float | None) -> Callable[[], bool]:
-    return lambda: asked() or (deadline_s is not None and time.monotonic() > deadline_s)
 
 
 def _threads(about: About, processes: int) -> int:
@@ -171,5 +137,97 @@ def _threads(about: About, processes: int) -> int:
     return max(1, (os.cpu_count() or 1) // processes)
 
 
-def _again() -> str:
-    return " ".join(shlex.quote(without_secrets(word)) for word in ["souls", *sys.argv[1:]])
+class PlainView(Lines):
+    """One line now and then."""
+
+    def __init__(self, study: SweepStudy, trials: int) -> None:
+        super().__init__()
+        self._study, self._trials = study, trials
+        self._shown_s = time.monotonic()
+
+    def show(self, running: Sequence[Running]) -> None:
+        """A line, at most every half a minute."""
+        if time.monotonic() - self._shown_s < PLAIN_EVERY_S or not running:
+            return
+        self._shown_s = time.monotonic()
+        parts = [f"trial {one.number} {_done(one)} {_score(one, self._study)}".rstrip() for one in running]
+        self.say(f"{_tally(self._study, self._trials)} | {' | '.join(parts)}")
+
+
+class Screen(LivePanel):
+    """How a sweep goes."""
+
+    def __init__(self, study: SweepStudy, trials: int) -> None:
+        super().__init__()
+        self._study, self._trials = study, trials
+        self._running: Sequence[Running] = ()
+        self._tally, self._tally_s = "", -LOOK_EVERY_S
+
+    def show(self, running: Sequence[Running]) -> None:
+        """New figures."""
+        self._running = list(running)
+        if time.monotonic() - self._tally_s > LOOK_EVERY_S:
+            self._tally, self._tally_s = _tally(self._study, self._trials), time.monotonic()
+        self._draw()
+
+    def picture(self) -> Panel:
+        """The trials that are running."""
+        rows = (
+            (
+                str(one.number),
+                _done(one),
+                _score(one, self._study),
+                duration_text(time.monotonic() - one.begun_s),
+                _words(one.settings),
+            )
+            for one in self._running
+        )
+        columns = ("trial", "done", "score", "time", "settings")
+        table = make_table(columns, rows, left=columns)
+        title = Text(f"souls sweep: {self._study.about.name}")
+        return Panel(Group(Text(self._tally, style="bold"), table), title=title, border_style=BORDER)
+
+
+def _done(one: Running) -> str:
+    return f"{min(1.0, one.step / one.steps):.0%}"
+
+
+def _score(one: Running, study: SweepStudy) -> str:
+    return "" if one.score is None else figure(one.score, study.about.metric)
+
+
+def _tally(study: SweepStudy, trials: int) -> str:
+    found = results_of(study.study, study.about, study.folder)
+    over = sum(each.state not in (RUNNING, WAITING) for each in found.trials)
+    best = f", best {figure(found.ranked[0].value, study.about.metric)}" if found.ranked else ""
+    return f"{over} of {trials} trials over, {found.count(PRUNED)} of them pruned{best}"
+
+
+def print_results(results: Results, console: Console | None = None) -> None:
+    """The best trials in a table, and what they are worth."""
+    out = console or Console(highlight=False)
+    columns = ("trial", "search", "fresh", "interval", "settings")
+    rows = map(partial(_trial_row, results=results), results.ranked[:ROWS])
+    table = make_table(columns, rows, "Trials, best first", left=("settings",))
+    if results.ranked:
+        out.print(table)
+    out.print(Text(sweep_report.verdict(results), style="bold"), soft_wrap=True)
+    if said := sweep_report.against_preset(results):
+        out.print(Text(said), soft_wrap=True)
+    if results.best is not None:
+        out.print(Text(f"train it again: {results.command(results.best)}"), soft_wrap=True)
+
+
+def _trial_row(trial: TrialResult, results: Results) -> tuple[str, ...]:
+    again, metric = trial.confirmed, results.about.metric
+    return (
+        str(trial.number),
+        figure(trial.value, metric),
+        figure(again[0], metric) if again else "-",
+        interval(again, metric) if again else "-",
+        "(preset) " * trial.is_preset + _words(trial.settings),
+    )
+
+
+def _words(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key.rpartition('.')[2]} {toml_value(value)}" for key, value in settings.items())

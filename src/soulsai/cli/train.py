@@ -1,99 +1,164 @@
-"""`souls train`: train an agent."""
+"""`souls train`, `serve` and `join`: learners and workers, from the run's folder to the last words."""
 
 from __future__ import annotations
 
+import re
+import shlex
+import shutil
+import signal
 import sys
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from soulsai.cli.in_game import SPEED, GameSpeed, InGame, Launch, Pid, Stepping, game_options
-from soulsai.cli.onlookers import Notify, Onlookers, Wandb
-from soulsai.cli.session import (
+from soulsai.cli.options import (
     INTERRUPTED,
-    AcceptAll,
+    GameFlags,
+    InGame,
     PartsFiles,
     Plain,
-    PresetName,
-    Resume,
-    RunFolder,
     Settings,
-    conclude,
-    open_run,
-    removed_if_refused,
-    stopping,
+    TargetFlags,
+    choose_run,
+    run_argument,
 )
+from soulsai.config.toml import toml_value
+from soulsai.errors import ConfigError
+from soulsai.telemetry.webhook import check_urls
+from soulsgym.errors import SoulsError
+from soulsgym.packages import require
 
 if TYPE_CHECKING:
     from soulsai.config.schema import Config
-    from soulsgym.game.engine import GameOptions
+    from soulsai.learning.session import Outcome
+    from soulsai.runs.run import Run
+    from soulsai.runtime.remote import JoinProgress
+    from soulsai.runtime.serve import Served
+    from soulsai.telemetry.sinks import Sink
+    from soulsgym.target import TargetOptions
 
+DEFAULT_PRESET, GAME_PRESET = "iudex", "iudex-game"
 IN_GAME = ("fight.engine=game", "fight.number=1", "run.evaluate_every_steps=0", "run.final_fights=0")
 """What --game sets, before whatever the user sets."""
+TOGETHER_S = 0.5
+"""Signals within this time are one wish to stop."""
+
+CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
+WEBHOOK = re.compile(r"(https?://[^/?#\s]+)[/?#]\S+")
+
+
+class Backend(StrEnum):
+    """What is played in."""
+
+    SIM = "sim"
+    GAME = "game"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The run to train, and who looks at it."""
+
+    preset: Annotated[
+        str | None, run_argument("Preset or config file (.toml); with --resume: folder or name of a run.", "PRESET")
+    ] = None
+    settings: Settings = None
+    run: Annotated[Path | None, typer.Option(help="Folder of a new run; one under runs/ if not given.")] = None
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue a run from its last checkpoint; without a name the newest one.")
+    ] = False
+    parts: PartsFiles = None
+    accept: Annotated[bool, typer.Option("--accept-all", help="Train despite preflight findings.")] = False
+    plain: Plain = False
+    notify: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            envvar="SOULS_NOTIFY",
+            help="A webhook to tell when the run is won, stalls, loses its workers or ends; may be repeated.",
+        ),
+    ] = None
+    wandb: Annotated[
+        str, typer.Option(metavar="PROJECT", envvar="SOULS_WANDB", help="Send the metrics to Weights & Biases as well.")
+    ] = ""
+
+    def check(self) -> None:
+        """ConfigError or MissingPackage for what cannot be, before anything is made."""
+        check_urls(self.notify or ())
+        if self.wandb:
+            require("wandb")
+
+    def open(self, preset: str = DEFAULT_PRESET, settings: Sequence[str] = ()) -> tuple[Run, Config]:
+        """The run, of this preset and with these settings unless the user says otherwise."""
+        given = self.preset if self.resume else self.preset or preset
+        return open_run(given, [*settings, *(self.settings or ())], self.run, resume=self.resume,
+                        parts=self.parts or ())  # fmt: skip
+
+    @contextmanager
+    def session(self, run: Run, config: Config, *, page: bool) -> Iterator[tuple[Any, Callable[[], bool], list[Sink]]]:
+        """The view of a run, whether it is to stop, and sinks for its metrics; whoever else looks cannot disturb it."""
+        from soulsai.cli.screen import PlainView, Screen
+        from soulsai.dashboard.child import dashboard_child
+        from soulsai.telemetry.wandb_sink import wandb_sink
+        from soulsai.telemetry.watcher import notify_child
+
+        view = PlainView() if self.plain or not sys.stdout.isatty() else Screen(run.name, config)
+        with view, stopping(view.say) as stop, ExitStack() as held:
+            if page:
+                held.enter_context(dashboard_child(run.folder, view.say))
+            held.enter_context(notify_child(run.folder, self.notify or (), view.say))
+            yield view, stop, [wandb_sink(self.wandb, run, config, view.say)] if self.wandb else []
 
 
 def train(
-    preset: PresetName = "",
-    settings: Settings = None,
-    run: RunFolder = None,
-    resume: Resume = False,
-    parts: PartsFiles = None,
-    workers: Annotated[
-        int, typer.Option(min=0, max=256, help="Processes that play beside the one that learns; 0: it plays itself.")
-    ] = 0,
-    accept: AcceptAll = False,
-    plain: Plain = False,
+    options: RunOptions,
+    workers: Annotated[int, typer.Option(min=0, max=256, help="Extra actor processes (0: the learner plays too).")] = 0,
     dashboard: Annotated[bool, typer.Option("--dashboard", help="Show it in a web page on this machine.")] = False,
-    notify: Notify = None,
-    wandb: Wandb = "",
     in_game: InGame = False,
-    game_speed: GameSpeed = SPEED,
-    stepping: Stepping = "auto",
-    pid: Pid = None,
-    launch: Launch = "",
+    *,
+    flags: TargetFlags,
 ) -> None:
-    """Train an agent: with no arguments, the full fight against Iudex Gundyr in the simulator.
+    """Train an agent.
 
-    With --game it plays in the running game, one fight at a time, by default with the preset iudex-game.
+    With no arguments: the full fight against Iudex Gundyr in the simulator.
+
+    With --game it plays in the running game, one fight at a time, by default with the preset iudex-game. With --resume
+    it continues a run: souls train --resume runs/mine
 
     Example: souls train dddqn --set run.seed=3 --run runs/mine
     """
-    onlookers = Onlookers(dashboard, tuple(notify or ()), wandb)
-    onlookers.check()
-    game = game_options(in_game, game_speed, stepping, pid, launch)
-    given = settings or []
+    options.check()
+    game = flags.target(in_game)
     if game:
-        from soulsgym.game.attach import find_game
+        if in_game:
+            from soulsgym.game.attach import find_game
 
-        find_game(pid=pid)  # before a folder is made for nothing
-        preset = preset or ("" if resume else "iudex-game")
-        given = given if resume else [*IN_GAME, *given]
-    folder, config = open_run(preset, given, run, resume=resume, parts=parts or [])
-    with removed_if_refused(folder, resume=resume):
+            found = find_game(pid=flags.pid)  # before a folder is made for nothing
+            typer.echo(f"plays in the running game: process {found.pid}")
+        run, config = options.open(GAME_PRESET, () if options.resume else IN_GAME)
+    else:
+        run, config = options.open()
+    with removed_if_refused(run, resume=options.resume):
         _refuse_mix(config, game, workers)
-        from soulsai.cli.local_fleet import local_fleet
-        from soulsai.cli.screen import make_view
-        from soulsai.learning.session import run_session
+        from soulsai.runtime import Fleet
 
-        with (
-            make_view(folder.name, config, plain=plain or not sys.stdout.isatty()) as view,
-            stopping(view.say) as stop,
-            local_fleet(folder, config, workers, view.say) if workers else nullcontext() as fleet,
-            onlookers.looking(folder, config, view.say) as sinks,
-        ):
-            outcome = run_session(
-                folder, config, resume=resume, view=view, stop=stop, check=not accept, fleet=fleet, game=game,
-                sinks=sinks,
-            )  # fmt: skip
-            interrupted = stop()
-    again = f"souls train --workers {workers}" if workers else "souls train"
-    conclude(folder, outcome, again=again, exit_code=INTERRUPTED if interrupted else 0)
+        with options.session(run, config, page=dashboard) as (view, stop, sinks):
+            fleet = Fleet(run, config, options.resume, not options.accept, view.say, view.show, stop, sinks)
+            outcome = fleet.train(workers, game=game)
+    again = (
+        "souls train"
+        + (" --game" if in_game else f" --rehearse {shlex.quote(flags.rehearse)}" if game else "")
+        + (f" --workers {workers}" if workers else "")
+    )
+    conclude(run, outcome, again=again, interrupted=stop())
 
 
-def _refuse_mix(config: Config, game: GameOptions | None, workers: int) -> None:
-    from soulsai.errors import ConfigError
-
+def _refuse_mix(config: Config, game: TargetOptions | None, workers: int) -> None:
     in_game = config.world == "fight" and config.fight.engine == "game"
     if in_game and workers:
         raise ConfigError(
@@ -101,3 +166,219 @@ def _refuse_mix(config: Config, game: GameOptions | None, workers: int) -> None:
         )
     if game and not in_game:
         raise ConfigError("--game: this run trains in the simulator; leave it out, or begin a new run with it")
+    if in_game and not game:
+        raise ConfigError('this run plays in the running game (fight.engine = "game"); say so with --game')
+
+
+def serve(
+    options: RunOptions,
+    redis: Annotated[
+        str,
+        typer.Option(
+            envvar="SOULS_REDIS",
+            metavar="URL",
+            help="A Redis that is running: redis://ADMIN:PASSWORD@HOST:PORT; without it the run starts its own.",
+        ),
+    ] = "",
+    host: Annotated[
+        str, typer.Option(help="Address on which the run's own Redis listens; 0.0.0.0 lets other machines in.")
+    ] = "",
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Its port; a free one is chosen, and kept, if not given.")
+    ] = 0,
+    tls: Annotated[
+        bool | None, typer.Option("--tls/--no-tls", help="Encrypt; friends then need the file ca.crt of the run.")
+    ] = None,
+    ca: Annotated[Path | None, typer.Option(help="Certificate to check the Redis of --redis with.")] = None,
+    advertise: Annotated[
+        str, typer.Option(metavar="HOST", help="HOST or HOST:PORT by which friends reach it, if not as seen from here.")
+    ] = "",
+    dashboard: Annotated[
+        bool, typer.Option("--dashboard/--no-dashboard", help="Show it in a web page on this machine.")
+    ] = True,
+) -> None:
+    """Start a learner and print the join command.
+
+    Example: souls serve rainbow --host 0.0.0.0 --tls
+    """
+    options.check()
+    run, config = options.open()
+    from soulsai.runtime import Fleet, RedisOptions
+
+    fleet = Fleet(run, config, resume=options.resume, check=not options.accept, say=typer.echo)
+    with (
+        removed_if_refused(run, resume=options.resume),
+        fleet.serve(RedisOptions(redis, host, port, tls, ca, advertise)) as served,
+    ):
+        _tell_how_to_join(served, config)
+        with options.session(run, config, page=dashboard) as (view, stop, sinks):
+            fleet.say, fleet.show, fleet.stop, fleet.sinks = view.say, view.show, stop, sinks
+            outcome = served.train()
+        fleet.say = typer.echo
+    conclude(run, outcome, again="souls serve", interrupted=stop())
+
+
+def _tell_how_to_join(served: Served, config: Config) -> None:
+    from soulsai.runtime.invitation import how_to_join
+
+    folder = served.run.folder
+    for name, password in served.fleet.passwords.items():
+        for line in how_to_join(folder, served.fleet, name, password):
+            typer.echo(line)
+    for file in config.fight.parts:
+        typer.echo(f"friends need a copy of {file} and add: --parts {Path(file).name}")
+    typer.echo(f"a line of their own for each friend: souls invite NAME {folder}")
+    typer.echo(f"who is there: souls fleet {folder}; Ctrl-C saves and stops")
+
+
+def join(
+    url: Annotated[
+        str,
+        typer.Argument(
+            envvar="SOULS_URL",
+            show_default=False,
+            help="The address from the line you were sent. In the environment variable, others on this machine do not "
+            "see its password.",
+        ),
+    ] = "",
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that play; one for each core, say.")] = 1,
+    backend: Annotated[Backend, typer.Option("--env-backend", help="Play in the simulator or in the game.")] = (
+        Backend.SIM
+    ),
+    pace: Annotated[
+        float, typer.Option(min=0.0, help="Steps a second at most, as a game has them; 0: as fast as it can.")
+    ] = 0.0,
+    parts: PartsFiles = None,
+    ca: Annotated[Path | None, typer.Option(help="Certificate that came with the line, for rediss://.")] = None,
+    patience: Annotated[
+        float | None,
+        typer.Option(min=0.0, metavar="MINUTES", help="How long to try to reach the learner; without it, for ever."),
+    ] = None,
+    *,
+    flags: GameFlags,
+) -> None:
+    """Join a fleet: play for a learner until Ctrl-C.
+
+    Example: souls join redis://alice:PASSWORD@192.168.1.5:41234/iudex-5f3a9c --workers 4
+    """
+    if not url:
+        raise typer.BadParameter("give the address from the line you were sent, or put it into SOULS_URL")
+    game = flags.options(backend is Backend.GAME, "--env-backend game")
+    from soulsai.runtime import join as play
+
+    with stopping(_say, "leaving; sending what is left (Ctrl-C again ends at once)") as stop:
+        play(
+            url,
+            workers,
+            ca=ca,
+            pace=pace,
+            parts=parts or [],
+            game=game,
+            patience_s=None if patience is None else 60.0 * patience,
+            say=_say,
+            show=lambda progress: _say(progress_line(progress)),
+            stop=stop,
+        )
+    if stop():
+        raise typer.Exit(INTERRUPTED)
+    _say("told to stop: the run is over, or its operator said so")
+
+
+def _say(text: str) -> None:
+    typer.echo(f"{time.strftime('%H:%M:%S')}  {text}")
+
+
+def progress_line(progress: JoinProgress) -> str:
+    """How all workers of this machine are doing."""
+    parts = [
+        f"{progress.steps:,} steps, {progress.steps_per_s:,.0f}/s",
+        f"{progress.episodes:,} episodes",
+        *([f"{progress.wins / progress.fights:.1%} won"] if progress.fights else []),
+        f"policy {progress.policy:,}",
+        f"sent {progress.sent:,} rows",
+        *([f"{progress.unsent:,} not sent yet"] if progress.unsent else []),
+        *([f"{progress.dropped:,} dropped"] if progress.dropped else []),
+        *([f"{count} {how} and replaced" for how, count in progress.restarts.items() if count]),
+    ]
+    return " | ".join(parts)
+
+
+def without_secrets(text: str) -> str:
+    """A word of a command line as it may be kept: URLs lose user and password, webhooks all but their host."""
+    return WEBHOOK.sub(r"\1/***", CREDENTIALS.sub("***@", text))
+
+
+def parts_setting(files: Sequence[Path]) -> list[str]:
+    """What --parts sets."""
+    return [f"fight.parts={toml_value(tuple(map(str, files)))}"] if files else []
+
+
+def open_run(
+    preset: str | None, settings: Sequence[str], folder: Path | None, *, resume: bool, parts: Sequence[Path] = ()
+) -> tuple[Run, Config]:
+    """The run to train: a new one of a preset, or the one to continue."""
+    require("torch")  # before a folder is made for nothing
+    if resume and preset and folder:
+        raise typer.BadParameter(f"with --resume name the run once: {preset} or --run {folder}")
+    if resume and parts:
+        raise typer.BadParameter(f"a run keeps its own copy of its parts; leave out --parts {parts[0]}")
+    settings = [*parts_setting(parts), *settings]
+    from soulsai.runtime.runs import begin_run, can_continue, resume_run
+
+    if resume:
+        run = choose_run(preset or (str(folder) if folder else None), can_continue,
+                         missing="there is no unfinished run", label="resuming")  # fmt: skip
+        return resume_run(run, settings, typer.echo)
+    return begin_run(preset or DEFAULT_PRESET, settings, folder, [without_secrets(word) for word in sys.argv])
+
+
+@contextmanager
+def removed_if_refused(run: Run, *, resume: bool) -> Iterator[None]:
+    """Remove the folder of a new run that is refused before it has learned anything: --resume would continue it."""
+    try:
+        yield
+    except SoulsError:
+        if not resume and not run.metrics_file.exists():
+            shutil.rmtree(run.folder, ignore_errors=True)
+        raise
+
+
+@contextmanager
+def stopping(say: Callable[[str], None], news: str = "") -> Iterator[Callable[[], bool]]:
+    """The first Ctrl-C or SIGTERM asks to stop after this step; a second one ends at once.
+
+    Whoever sends one to all processes of a group and to this one means it once: those together count as one.
+    """
+    asked, asked_s = False, 0.0
+
+    def ask(number: int, frame: object) -> None:
+        nonlocal asked, asked_s
+        if asked and time.monotonic() - asked_s > TOGETHER_S:
+            raise KeyboardInterrupt
+        if asked:
+            return
+        asked, asked_s = True, time.monotonic()
+        say(news or "stopping after this step; saving (Ctrl-C again ends at once, from the last checkpoint)")
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def conclude(run: Run, outcome: Outcome, *, again: str, interrupted: bool) -> None:
+    """Say how the session ended and what to do next; `again` is the command that continues a stopped one."""
+    if not outcome.finished:
+        typer.echo(f"stopped and saved; continue with: {again} --resume {run.folder}")
+        raise typer.Exit(INTERRUPTED if interrupted else 0)
+    if outcome.evaluation is not None:
+        from soulsai.cli.tables import print_evaluation
+
+        print_evaluation(outcome.evaluation)
+    if outcome.mean_return is not None:
+        typer.echo(f"mean return {outcome.mean_return:.1f}")
+    typer.echo(f"report: {run.report_file}")
+    verbs = ("watch", "eval", "open") if outcome.evaluation else ("eval", "open")
+    typer.echo("next: " + ", ".join(f"souls {verb} {run.folder}" for verb in verbs))

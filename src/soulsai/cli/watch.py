@@ -1,51 +1,61 @@
-"""`souls watch`: see a policy fight."""
+"""`souls watch` and `souls record`: see a policy fight, and keep what it did."""
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import gymnasium
+import numpy as np
 import typer
 
-from soulsai.cli.measuring import (
+import soulsgym  # noqa: F401 (registers the ids)
+from soulsai.cli.eval import fight_settings
+from soulsai.cli.options import (
     WHO,
     Boss,
     FightOptions,
-    Full,
     Latest,
-    NoHit,
+    OneFight,
     OneVariant,
-    Phase,
-    Randomize,
+    TargetFlags,
     bar,
-    fight_settings,
+    choose_trained,
+    has_screen,
+    run_argument,
     warn,
 )
+from soulsai.config.schema import DEFAULT_BOSS, Config
+from soulsai.evaluation import Fighter, evaluate
+from soulsai.evaluation.fight_recorder import FightRecorder
+from soulsai.evaluation.fight_screen import show_fight
+from soulsai.evaluation.thoughts import FightFile, about_boss, fight_of, read_fight_file, spec_of, write_fight_file
+from soulsai.evaluation.video import OUTCOMES, check_video, ending_of, shares_of_a_step, write_video
+from soulsai.learning.candidates import load_candidate
+from soulsai.runs.files import check_new_file, write_atomically
+from soulsgym.actions import ACTION_CONTROLS, NOTHING
+from soulsgym.envs.registry import IN_THE_GAME, MAX_EPISODE_STEPS, SIMULATED
+from soulsgym.envs.simulated import FightEnv
+from soulsgym.envs.single import BossEnv
+from soulsgym.errors import MisuseError, suggestion
+from soulsgym.recordings.exact import simulation_of
+from soulsgym.recordings.recording import Recording
+from soulsgym.spec import FightSpec, load_fight
+from soulsgym.state import Outcome
 
-if TYPE_CHECKING:
-    from soulsai.evaluation.fighter import Fighter
-    from soulsai.evaluation.thoughts import Told
-    from soulsai.learning.contestants import Contestant
-
-SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
-"""One of these tells programs on Linux where to open windows."""
 RECORDINGS = (".npz", ".json")
+MOST_PX = 8192
+NO_WINDOW = "no window can be opened here; use --terminal, --html fight.html or --video fight.mp4 instead"
+DEFAULT_ENV, REHEARSED_ENV = "SoulsGymIudexSimDemo-v0", "SoulsGymIudexDemo-v0"
 
 
 def watch(
-    run: Annotated[str, typer.Argument(metavar="RUN", help=f"{WHO[:-1]}; or a recording (.npz, .json).")],
+    run: Annotated[
+        str | None, run_argument(f"{WHO[:-1]}, or a recording (.npz, .json); the newest run if not given.")
+    ] = None,
     video: Annotated[Path | None, typer.Option(help="New file (.mp4 or .gif) instead of a window.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the fight: the first one of `souls eval` with this seed.")] = 0,
-    boss: Boss = "",
-    variant: OneVariant = "",
-    randomize: Randomize = 0.0,
-    phase: Phase = None,
-    full: Full = False,
-    no_hit: NoHit = None,
-    latest: Latest = False,
     size: Annotated[str, typer.Option(help="Width and height of the picture in pixels.")] = "960x720",
     fps: Annotated[int, typer.Option(help="Pictures a second of a window or video: 10 (one a step), 20, ... 60.")] = 10,
     fight: Annotated[int, typer.Option(min=1, help="Which fight of a recording.")] = 1,
@@ -53,193 +63,220 @@ def watch(
         Path | None, typer.Option(help="New file (.html) that plays the fight in any browser, with what it thinks.")
     ] = None,
     terminal: Annotated[bool, typer.Option("--terminal", help="Draw the fight in the terminal.")] = False,
+    *,
+    options: OneFight,
 ) -> None:
     """Show a fight in a window or in the terminal, or record it. A recording may be of the simulator or of the game.
 
     Example: souls watch runs/mine --video fight.mp4
     """
     pixels = _pixels(size)
-    _refuse_two_ways(video=video is not None, html=html is not None, terminal=terminal)
+    ways = [f"--{name}" for name, given in (("video", video), ("html", html), ("terminal", terminal)) if given]
+    if len(ways) > 1:
+        raise MisuseError(f"use {ways[0]} or {ways[1]}, not both")
     if html is not None:
-        _refuse_page(html)
+        check_new_file(html, "page", ".html")
+    elif video is not None:
+        check_video(video, pixels, fps)
+    elif not terminal and not has_screen():
+        raise MisuseError(NO_WINDOW)  # SDL would draw where nobody can see it
+    run = choose_trained(run)
     if run.endswith(RECORDINGS):
-        if html is not None or terminal:
-            typer.echo(_told_again(_read(run, fight), Path(run).stem, html))
-        else:
-            typer.echo(_replayed(run, fight, video, pixels, fps))
-        return
-    from soulsai.learning.contestants import load_contestant
-    from soulsgym.spec import load_fight
+        told, name = _read(run, fight), Path(run).stem
+    else:
+        told, name = _play(run, seed, options, think=html is not None)
+    spec = spec_of(told)
+    if html is not None:
+        from soulsai.dashboard.scenes import scene_from, shared_page
 
-    one = load_contestant(run, latest=latest, warn=warn)
-    options = FightOptions(variant, randomize, phase, full, no_hit, boss)
-    settings = fight_settings([one.config] if one.config else [], options)
-    load_fight(settings["boss"], settings["variant"])  # one file, not twenty drawn ones
-    fighter = one.fighter(settings["boss"])
-    if html is not None or terminal:
-        typer.echo(_told_again(_played(one, fighter, seed, settings), one.name, html))
-        return
-    if video is None:
-        typer.echo(_shown(fighter, seed, settings, pixels, fps))
-        return
-    from soulsai.evaluation.video import record_video
-
-    with bar(f"recording {video}"):
-        summary = record_video(video, fighter, seed=seed, size=pixels, fps=fps, **settings)
-    typer.echo(summary.sentence)
-
-
-def _replayed(file: str, number: int, video: Path | None, size: tuple[int, int], fps: int) -> str:
-    """Show a recorded fight; how it ended."""
-    from soulsai.evaluation.thoughts import read_told, spec_of
-    from soulsai.evaluation.video import shares_of_a_step, write_video
-    from soulsgym.actions import ACTION_CONTROLS
-    from soulsgym.errors import MisuseError
-    from soulsgym.render import FightRenderer
-
-    told = read_told(Path(file))
-    recording, spec = told.recording, spec_of(told)
-    bounds = recording.bounds()
-    if number > len(bounds):
-        raise MisuseError(f"--fight {number} is not in {file}, which holds {len(bounds)}; give 1 to {len(bounds)}")
-    if video is not None:
+        write_atomically(html, shared_page(scene_from(told, name)), durably=False)
+    elif video is not None:
         with bar(f"writing {video}"):
-            return write_video(video, recording, number - 1, spec, size=size, fps=fps).sentence
-    low, high = bounds[number - 1]
-    shares = shares_of_a_step(fps)
-    renderer = FightRenderer(spec, size, fps=fps)
-    _open_window(renderer, recording.fights[low])
-    for record, action in zip(recording.fights[low + 1 : high], recording.actions[low + 1 : high], strict=True):
-        for share in shares:
-            renderer.show(record, ACTION_CONTROLS[action], share)
-    renderer.close()
-    return _ending(recording.fights[high - 1])
+            write_video(video, told.recording, 0, spec, size=pixels, fps=fps)
+    elif terminal:
+        show_fight(told.recording, spec)
+    else:
+        _show_in_window(told.recording, spec, pixels, fps)
+    file, ending = html or video, ending_of(told.recording.fights[-1], spec)
+    typer.echo(f"{file}: {ending}" if file else ending)
 
 
-def _refuse_two_ways(**ways: bool) -> None:
-    from soulsgym.errors import MisuseError
-
-    given = [f"--{name}" for name, is_given in ways.items() if is_given]
-    if len(given) > 1:
-        raise MisuseError(f"{given[0]} and {given[1]} cannot both be; leave out one")
-
-
-def _refuse_page(page: Path) -> None:
-    from soulsai.errors import RunError
-    from soulsgym.errors import MisuseError
-
-    if page.suffix.lower() != ".html":
-        raise MisuseError(f"page {page} ends in {page.suffix!r}; give a name that ends in .html")
-    if page.exists():
-        raise RunError(f"page {page} exists; give another name or delete it")
-    if not page.parent.is_dir():
-        raise RunError(f"folder {page.parent} of the page is not there; make it or give another name")
-
-
-def _read(file: str, number: int) -> Told:
+def _read(file: str, number: int) -> FightFile:
     """One fight of a recording, with what is told about it."""
-    from soulsai.evaluation.thoughts import fight_of, read_told
-    from soulsgym.errors import MisuseError
-
-    told = read_told(Path(file))
+    told = read_fight_file(Path(file))
     bounds = told.recording.bounds()
     if number > len(bounds):
         raise MisuseError(f"--fight {number} is not in {file}, which holds {len(bounds)}; give 1 to {len(bounds)}")
     return fight_of(told, number)
 
 
-def _played(one: Contestant, fighter: Fighter, seed: int, settings: dict[str, Any]) -> Told:
-    """Play the fight to its end, and think it through where there is a network to look into."""
-    from soulsai.evaluation.evaluate import evaluate
-    from soulsai.evaluation.thoughts import Told, about_boss
-    from soulsai.evaluation.witness import Witness
-
-    witness = Witness(1)
-    evaluate(fighter, 1, seed=seed, witness=witness, **settings)
-    seen = witness.fight(0)
+def _play(run: str, seed: int, options: FightOptions, *, think: bool) -> tuple[FightFile, str]:
+    """Play a fight to its end, with what the network thought if asked for and if there is one; and who played."""
+    one = load_candidate(run, latest=options.latest, warn=warn)
+    settings = fight_settings([one.config] if one.config else [], options)
+    load_fight(settings["boss"], settings["variant"])  # one file, not twenty drawn ones
+    recorder = FightRecorder(1)
+    with bar(f"{one.name} plays") as progress:
+        evaluate(one.fighter(settings["boss"]), 1, seed=seed, recorder=recorder, progress=progress, **settings)
+    recording = recorder.fight(0)
     about: dict[str, Any] = {"run": one.name, "seed": seed, "engine": "sim"}
     about |= about_boss(settings["boss"], settings["variant"])
     if one.run is not None:
         about["step"] = one.run.status().step
-    no_network = Told(seen.recording, about, None, "its player has no network that could be looked into")
-    if one.config is None:
-        return no_network
-    from soulsai.acting.policy import NetworkPolicy
-    from soulsai.evaluation.thinking import think
+    if think and one.config is not None:
+        from soulsai.acting.policy import NetworkPolicy
+        from soulsai.learning.thinking import think as think_through
 
-    if not isinstance(one.policy, NetworkPolicy):
-        return no_network
-    about |= {"algorithm": one.config.algorithm, "encoder": one.config.encoder.name}
-    return Told(seen.recording, about, think(one.config, one.policy, seen.recording))
+        if isinstance(one.policy, NetworkPolicy):
+            about |= {"algorithm": one.config.algorithm, "encoder": one.config.encoder.name}
+            return FightFile(recording, about, think_through(one.config, one.policy, recording)), one.name
+    return FightFile(recording, about, None, "its player has no network that could be looked into"), one.name
 
 
-def _told_again(told: Told, name: str, page: Path | None) -> str:
-    """Show a fight in the terminal, or write it as a page; how it ended."""
-    ending = _ending(told.recording.fights[-1])
-    if page is not None:
-        from soulsai.dashboard.scenes import scene_from, shared_page
-        from soulsai.runs.files import write_atomically
+def _show_in_window(recording: Recording, spec: FightSpec, size: tuple[int, int], fps: int) -> None:
+    from soulsgym.render import FightRenderer
 
-        write_atomically(page, shared_page(scene_from(told, name)), durably=False)
-        return f"{page}: {ending}"
-    from soulsai.cli.fight_screen import show_fight
-    from soulsai.evaluation.thoughts import spec_of
-
-    show_fight(told.recording, spec_of(told))
-    return ending
+    shares = shares_of_a_step(fps)
+    renderer = FightRenderer(spec, size, fps=fps)
+    try:
+        renderer.show(recording.fights[0])
+    except MisuseError as error:
+        raise MisuseError(NO_WINDOW) from error
+    for record, action in zip(recording.fights[1:], recording.actions[1:], strict=True):
+        for share in shares:
+            renderer.show(record, ACTION_CONTROLS[action], share)
+    renderer.close()
 
 
 def _pixels(size: str) -> tuple[int, int]:
-    from soulsgym.errors import MisuseError
-
-    found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", size.strip().lower())
+    found = re.fullmatch(r"(\d{1,9})x(\d{1,9})", size.strip().lower())
     if found is None:
-        raise MisuseError(f"--size {size!r} is no size; give width x height in pixels, such as 960x720")
+        raise MisuseError(f"--size {size!r}: give width x height in pixels, such as 960x720")
+    if max(int(found[1]), int(found[2])) > MOST_PX:
+        raise MisuseError(f"--size {size}: too large; the maximum is {MOST_PX}x{MOST_PX}")
     return int(found[1]), int(found[2])
 
 
-def _shown(fighter: Fighter, seed: int, settings: dict[str, Any], size: tuple[int, int], fps: int) -> str:
-    """Play a fight in a window; how it ended."""
-    from soulsai.evaluation.evaluate import STEP_LIMIT, begin_fights, played_steps
-    from soulsai.evaluation.evaluation import EvaluationSettings
-    from soulsai.evaluation.video import shares_of_a_step
-    from soulsgym.render import FightRenderer
-    from soulsgym.sim.engine import SimEngine
-    from soulsgym.spec import load_fight
+def record(
+    who: Annotated[str, run_argument(WHO, "WHO")] = "player:duellist",
+    env: Annotated[str, typer.Option(help="Environment id, such as SoulsGymIudex-v0.")] = DEFAULT_ENV,
+    out: Annotated[Path, typer.Option(help="New file, .npz.")] = Path("fights.npz"),
+    fights: Annotated[int, typer.Option(min=1, help="Fights to record.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first simulated fight; a game has none.")] = 0,
+    boss: Boss = "",
+    variant: OneVariant = "",
+    phase: Annotated[int, typer.Option(min=1, help="Phase to fight, where the environment has it.")] = 1,
+    latest: Latest = False,
+    human: Annotated[
+        bool, typer.Option("--human", help="Record a person who plays in the game: memory is only read.")
+    ] = False,
+    *,
+    flags: TargetFlags,
+) -> None:
+    """Record fights step by step in a file.
 
-    standard: dict[str, Any] = {
-        "phase": 1, "full": True, "random_pose": False, "step_limit": STEP_LIMIT, "no_hit": False,
-    }  # fmt: skip
-    fight = EvaluationSettings(**(standard | settings), seed=seed, fights=1)
-    spec = load_fight(fight.boss, fight.variant)
-    engine = SimEngine(spec, 1, phase=fight.phase, changes=fight.full, randomize=fight.randomize)
-    shares = shares_of_a_step(fps)
-    renderer = FightRenderer(spec, size, fps=fps)
-    begin_fights(engine, fight, 0, 1)
-    _open_window(renderer, engine.fights[0])
-    for _, controls, _ in played_steps(engine, fighter, fight):
-        for share in shares:
-            renderer.show(engine.fights[0], controls[0], share)
-    renderer.close()
-    return _ending(engine.fights[0])
+    It holds every record of the fight, and the action that led to it. The file is the same for the simulator and for
+    the game; souls fidelity compares one with the other, and souls watch shows it.
 
-
-def _open_window(renderer: Any, fight: Any) -> None:
-    from soulsgym.errors import MisuseError
-
-    way_out = MisuseError("no window can be opened here; record the fight instead, with --video fight.mp4")
-    if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in SCREENS):
-        raise way_out  # SDL would draw where nobody can see it
+    Example: souls record runs/mine --env SoulsGymIudex-v0 --fights 20 --out gundyr.npz
+    """
+    check_new_file(out, "recording", ".npz")
+    if human:
+        _record_person(out, env, fights, flags)
+        return
+    if flags.rehearse and env == DEFAULT_ENV:
+        env = REHEARSED_ENV
+    one = load_candidate(who, latest=latest, warn=warn)
+    names = _boss_and_variant(one.config, env, boss, variant)
+    made = _made(env, phase, names, flags)
     try:
-        renderer.show(fight)
-    except MisuseError as error:
-        raise way_out from error
+        fighter = one.fighter(names.get("boss") or IN_THE_GAME[env][1]["boss"])
+        with bar(f"{who} in {env}") as progress:
+            recording = recorded(made, fighter, fights, seed, progress)
+    finally:
+        made.close()
+    engine = {"engine": "sim" if names else "game"}
+    write_fight_file(out, recording, engine | (about_boss(names["boss"], names["variant"]) if names else {}))
+    typer.echo(f"{out}: {fights} fight{'s' if fights > 1 else ''}, {len(recording):,} records, {_ends(recording)}")
 
 
-def _ending(fight: Any) -> str:
-    from soulsai.evaluation.video import OUTCOMES
-    from soulsgym.state import Outcome
+def _record_person(out: Path, env: str, fights: int, flags: TargetFlags) -> None:
+    """Watch a person play; Ctrl-C ends and keeps what was seen."""
+    from soulsai.cli.train import stopping
+    from soulsgym.recordings.person import record_person
 
-    player, boss = fight["player_hp"][0] / fight["player_max_hp"], fight["boss_hp"][0] / fight["boss_max_hp"]
-    left = f"player {100 * player:.0f} %, boss {100 * boss:.0f} % of their health left"
-    return f"{OUTCOMES[Outcome(int(fight['outcome']))]} after {fight['time_s']:.1f} s, {left}."
+    env = REHEARSED_ENV if env == DEFAULT_ENV else env
+    if env not in IN_THE_GAME:
+        raise MisuseError(f"--human is of the running game and {env} is of the simulator; leave out --env")
+    plan = load_fight(IN_THE_GAME[env][1]["boss"], moves=False).game
+    typer.echo(f"play: a fight with {plan.name} is recorded from its first blow on; Ctrl-C ends and saves")
+    with stopping(typer.echo, "saving what was seen") as stop:
+        recording = record_person(plan, fights, pid=flags.pid, stop=stop, say=typer.echo)
+    if recording is None:
+        raise MisuseError(f"no fight with {plan.name} was seen, so nothing was written; was he awake, and you inside?")
+    write_fight_file(out, recording, {"engine": "game", "person": True})
+    typer.echo(f"{out}: {len(recording.bounds())} fights, {len(recording):,} records, {_ends(recording)}")
+
+
+def _boss_and_variant(config: Config | None, env: str, boss: str, variant: str) -> dict[str, str]:
+    """The keywords of a simulated environment that say whom to fight; none for the game, which has its own boss."""
+    if env not in SIMULATED:
+        if boss or variant:
+            raise MisuseError(f"{env} has its own boss; leave out --boss and --variant, or record in the simulator")
+        return {}
+    options = FightOptions(variant=variant, boss=boss or ("" if config else SIMULATED[env].get("boss", DEFAULT_BOSS)))
+    settings = fight_settings([config] if config else [], options)
+    return {"boss": settings["boss"], "variant": settings["variant"]}
+
+
+def _made(env: str, phase: int, names: dict[str, str], flags: TargetFlags) -> BossEnv:
+    known = (*SIMULATED, *IN_THE_GAME)
+    if env not in known:
+        raise MisuseError(f"environment {env!r} is not one that can be recorded{suggestion(env, known)}")
+    if flags.rehearse and env not in IN_THE_GAME:
+        raise MisuseError(f"--rehearse stands in for the game and {env} is of the simulator; leave out --env")
+    flags.target(env in IN_THE_GAME, "an environment of the game")
+    keywords: dict[str, Any] = names | ({"phase": phase} if phase != 1 else {})
+    if flags.rehearse:
+        keywords |= {"rehearse": flags.rehearse, "pace": flags.pace}
+    elif env in IN_THE_GAME:
+        keywords |= {"game_speed": flags.game_speed, "stepping": flags.stepping, "pid": flags.pid}
+        keywords |= {"launch": flags.launch or None, "display": flags.display, "rehearse": ""}
+    if phase != 1 and "Demo" in env:
+        raise MisuseError(f"{env} is the full fight; leave out --phase {phase}, or record the training fight")
+    made = gymnasium.make(env, disable_env_checker=True, **keywords).unwrapped
+    assert isinstance(made, BossEnv)
+    return made
+
+
+def recorded(env: BossEnv, fighter: Fighter, fights: int, seed: int, progress: Any = None) -> Recording:
+    """Play the fights to their ends, or to the limit of steps; those of the simulator come with what repeats them."""
+    records, actions, episodes = [], [], []
+    everyone = np.ones(1, np.bool_)
+    for number in range(fights):
+        env.reset(seed=seed + number)
+        fighter.begin(env.fight, everyone)
+        action, over, steps = NOTHING, False, 0
+        while True:
+            records.append(env.fight)
+            actions.append(action)
+            episodes.append(number)
+            if over or steps == MAX_EPISODE_STEPS:
+                break
+            action = int(fighter.act(env.fight)[0])
+            _, _, terminated, truncated, _ = env.step(action)
+            over, steps = terminated or truncated, steps + 1
+        if progress:
+            progress(number + 1, fights)
+    seeds = range(seed, seed + fights)
+    return Recording(
+        np.concatenate(records),
+        np.array(actions, np.int64),
+        np.array(episodes, np.int64),
+        simulation=simulation_of(env.settings, seeds) if isinstance(env, FightEnv) else None,
+    )
+
+
+def _ends(recording: Recording) -> str:
+    ends = [OUTCOMES[Outcome(int(recording.fights["outcome"][high - 1]))] for _, high in recording.bounds()]
+    return ", ".join(f"{ends.count(name)} {name}" for name in sorted(set(ends)))

@@ -1,39 +1,14 @@
-"""Configs: the schema, presets, reading and writing. Light: `souls --help` and error messages wait for no simulator."""
+"""Configs: the schema, presets, reading and writing. Light: no simulator, Numba, torch or Gymnasium."""
 
-from soulsai.config.changes import with_settings
 from soulsai.config.checks import check_names, checked
-from soulsai.config.differences import differences
-from soulsai.config.presets import config_from_toml, load_preset, preset_description, preset_names, read_config
-from soulsai.config.reference import reference, write_reference
-from soulsai.config.schema import (
-    ActionsConfig,
-    Config,
-    EncoderConfig,
-    FightConfig,
-    GymConfig,
-    NetworkConfig,
-    PPOConfig,
-    QConfig,
-    ReplayConfig,
-    RewardConfig,
-    RunConfig,
-    StartsConfig,
-)
-from soulsai.config.toml import config_to_toml
+from soulsai.config.merging import with_settings
+from soulsai.config.presets import config_from_toml, load_preset, preset_description, preset_names
+from soulsai.config.reference import reference
+from soulsai.config.schema import Config
+from soulsai.config.toml import config_to_toml, differences
 
 __all__ = [
-    "ActionsConfig",
     "Config",
-    "EncoderConfig",
-    "FightConfig",
-    "GymConfig",
-    "NetworkConfig",
-    "PPOConfig",
-    "QConfig",
-    "ReplayConfig",
-    "RewardConfig",
-    "RunConfig",
-    "StartsConfig",
     "check_names",
     "checked",
     "config_from_toml",
@@ -42,8 +17,6 @@ __all__ = [
     "load_preset",
     "preset_description",
     "preset_names",
-    "read_config",
     "reference",
     "with_settings",
-    "write_reference",
 ]

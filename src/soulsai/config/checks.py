@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
-from soulsai.config.refusal import did_you_mean, refusal
-from soulsai.config.schema import (
-    DRAWN,
-    STANDARD,
-    ActionsConfig,
-    Config,
-    EncoderConfig,
-    FightConfig,
-    RewardConfig,
-    StartsConfig,
-)
+from soulsai.config.algorithms import algorithm_settings
+from soulsai.config.refusal import refusal, way_out
+from soulsai.config.schema import DRAWN, Config, StartsConfig
 from soulsai.config.toml import toml_value
+from soulsgym.actions import ACTION_NAMES
+from soulsgym.errors import MisuseError
+from soulsgym.spec.fight import is_path, read_files, variants
+from soulsgym.spec.population import drawn_count
+
+QUOTED = '"{}"'
+PARTS = {
+    "encoder.name": "encoder",
+    "reward.preset": "reward",
+    "actions.preset": "action set",
+    "fight.ending": "ending",
+    "starts.name": "starts",
+}
+"""Keys that name a part, and its kind."""
 
 
 def checked(config: Config, source: str = "settings") -> Config:
@@ -29,13 +36,13 @@ def check_names(config: Config, source: str = "settings") -> Config:
     """The config, if every part that it names is known; this imports the user's own files of parts."""
     named = _named(config)
     if config.world == "fight" and (named or config.fight.parts):
-        # Imported late: the parts live beside the simulator.
+        # Imported late: parts are compiled, and Numba takes a moment to load.
         from soulsgym.parts.files import parts_in
 
         with parts_in(config.fight.parts):
             for key, kind, name in named:
-                if way_out := unknown_part(kind, name):
-                    raise refusal(source, f"{key}: {kind} {toml_value(name)} is not known; {way_out}")
+                if advice := unknown_part(kind, name):
+                    raise refusal(source, f"{key}: {kind} {toml_value(name)} is not known; {advice}")
     return config
 
 
@@ -44,22 +51,15 @@ def unknown_part(kind: str, name: str) -> str:
     from soulsgym.parts.registry import known_names
 
     known = known_names(kind)
-    near = did_you_mean(name, known)
-    way_out = f'did you mean "{near}"?' if near else f"there are {', '.join(known)}, and your own with --parts FILE"
-    return "" if name in known else way_out
+    return "" if name in known else way_out(name, known, QUOTED, "there are {}, and your own with --parts FILE")
 
 
 def _named(config: Config) -> list[tuple[str, str, str]]:
     """The key, kind and name of every part that is not the default."""
-    named = [
-        ("encoder.name", "encoder", config.encoder.name, EncoderConfig.name),
-        ("reward.preset", "reward", config.reward.preset, RewardConfig.preset),
-        ("actions.preset", "action set", config.actions.preset, ActionsConfig.preset),
-        ("fight.ending", "ending", config.fight.ending, FightConfig.ending),
-        ("starts.name", "starts", config.starts.name, StartsConfig.name),
-    ]
+    usual = Config()
+    named = [(key, kind, attrgetter(key)(config)) for key, kind in PARTS.items()]
     terms = [("reward.weights", "reward term", name) for name in config.reward.weights]
-    return [(key, kind, name) for key, kind, name, default in named if name != default] + terms
+    return [(key, kind, name) for key, kind, name in named if name != attrgetter(key)(usual)] + terms
 
 
 def _problems(config: Config) -> Iterator[str]:
@@ -67,10 +67,7 @@ def _problems(config: Config) -> Iterator[str]:
     yield from _game_problems(config)
     yield from _action_problems(config.actions.names)
     yield from _share_problems(config.starts)
-    yield from _value_range_problems(config.q.value_range)
-    if config.q.twin and config.q.clipped:
-        yield "q.twin and q.clipped are two ways of using two networks; set one of them"
-    yield from _minibatch_problems(config) if config.algorithm == "ppo" else _capacity_problems(config)
+    yield from algorithm_settings()[config.algorithm].problems(config)
 
 
 def _variant_problems(config: Config) -> Iterator[str]:
@@ -82,18 +79,10 @@ def _variant_problems(config: Config) -> Iterator[str]:
             f"fight.number = {fight.number} is less than the {len(fight.variants)} entries of fight.variants; "
             "give more fights"
         )
-    if fight.boss == FightConfig.boss and set(fight.variants) <= {STANDARD}:
-        return
-    # Imported late, and not for the defaults: `souls presets` need not wait for it.
-    from soulsgym.errors import MisuseError
-    from soulsgym.spec import is_path, variants
-    from soulsgym.spec.fight import read_files
-    from soulsgym.spec.population import drawn_count
-
     try:
         # A path may be one of the learner's machine, or only its copy is left: files are checked where they are read.
         known = () if is_path(fight.boss) else variants(fight.boss)
-        if known and fight.engine == "sim" and fight.boss != FightConfig.boss:
+        if known and fight.engine == "sim":
             read_files(fight.boss)  # refuses one without moves
     except MisuseError as error:
         yield f"fight.boss: {error}"
@@ -105,9 +94,8 @@ def _variant_problems(config: Config) -> Iterator[str]:
             yield f"fight.variants: {error}"
             continue
         if is_one and known and not is_path(variant) and variant not in known:
-            near = did_you_mean(variant, [*known, "drawn:32"])
-            way_out = f'did you mean "{near}"?' if near else f"there are {', '.join(known)}, paths of files and drawn:N"
-            yield f"fight.variants has the unknown variant {toml_value(variant)}; {way_out}"
+            advice = way_out(variant, [*known, "drawn:32"], QUOTED, "there are {} and paths of files")
+            yield f"fight.variants has the unknown variant {toml_value(variant)}; {advice}"
 
 
 def _game_problems(config: Config) -> Iterator[str]:
@@ -129,16 +117,10 @@ def _game_problems(config: Config) -> Iterator[str]:
 
 
 def _action_problems(names: tuple[str, ...]) -> Iterator[str]:
-    if not names:
-        return
-    # Imported late: the names live beside the simulator.
-    from soulsgym.actions import ACTION_NAMES
-
     for name in names:
         if name not in ACTION_NAMES:
-            near = did_you_mean(name, ACTION_NAMES)
-            way_out = f'did you mean "{near}"?' if near else f"there are {', '.join(ACTION_NAMES)}"
-            yield f"actions.names has the unknown action {toml_value(name)}; {way_out}"
+            advice = way_out(name, ACTION_NAMES, QUOTED)
+            yield f"actions.names has the unknown action {toml_value(name)}; {advice}"
         if names.count(name) > 1:
             yield f"actions.names has {toml_value(name)} twice; leave one out"
 
@@ -151,34 +133,3 @@ def _share_problems(starts: StartsConfig) -> Iterator[str]:
                 f"starts.{key} = {toml_value((low, high))} must be the lowest and then the highest share, "
                 "both above 0 and at most 1"
             )
-
-
-def _value_range_problems(value_range: tuple[float, float]) -> Iterator[str]:
-    low, high = value_range
-    if not low < high:
-        yield f"q.value_range = {toml_value(value_range)} must be the lowest return and then a higher one"
-
-
-def _side_by_side(config: Config) -> tuple[str, int]:
-    """The key that says how many fights or environments are played at once, and their number."""
-    return ("fight.number", config.fight.number) if config.world == "fight" else ("gym.number", config.gym.number)
-
-
-def _minibatch_problems(config: Config) -> Iterator[str]:
-    key, number = _side_by_side(config)
-    collected = config.ppo.rollout * number
-    if config.ppo.minibatch > collected:
-        yield (
-            f"ppo.minibatch = {config.ppo.minibatch} is more than the {collected} decisions between updates "
-            f"(ppo.rollout {config.ppo.rollout} times {key} {number}); make it smaller"
-        )
-
-
-def _capacity_problems(config: Config) -> Iterator[str]:
-    key, number = _side_by_side(config)
-    added = number * config.q.n_step
-    if config.replay.capacity < max(config.q.batch, added):
-        yield (
-            f"replay.capacity = {config.replay.capacity} is too small: it must hold q.batch ({config.q.batch}) "
-            f"and {key} times q.n_step ({added}) transitions"
-        )

@@ -1,80 +1,99 @@
-"""A table of settings, as TOML gives it, laid over a config; whatever the schema does not know is refused."""
+"""Settings laid over a config: a table, as TOML gives it, or single ones from the command line (`--set`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
-from soulsai.config.refusal import did_you_mean, refusal
+from msgspec import Struct
+from msgspec.structs import replace
+
+from soulsai.config.checks import checked
+from soulsai.config.refusal import refusal, way_out
 from soulsai.config.schema import Config
-from soulsai.config.setting import Setting
-from soulsai.config.values import fits, kinds, setting_of, shown, taken, wanted
+from soulsai.config.values import keys_of, read_value
+from soulsai.errors import ConfigError
 
-SECTIONS = {name: kind for name, kind in kinds(Config).items() if isinstance(kind, type) and is_dataclass(kind)}
+SECTIONS: dict[str, type[Struct]] = {
+    name: key.type for name, key in keys_of(Config).items() if isinstance(key.type, type)
+}
+
+WITHOUT_ZERO = re.compile(r"[+-]?\.[0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
+"""Such as .99, which people type and TOML does not know."""
 
 Table = Mapping[str, object]
+Section = TypeVar("Section", bound=Struct)
 
 
 def merged(config: Config, table: Table, source: str) -> Config:
     """The config with the table's keys replaced; `source` says in errors where the table comes from."""
-    sections = {name: _merged_section(config, name, table[name], source) for name in table if name in SECTIONS}
+    sections = {name: _section(config, name, table[name], source) for name in table if name in SECTIONS}
     plain = {name: value for name, value in table.items() if name not in SECTIONS}
-    with_plain: Config = _replaced(config, plain, "", source)
-    return replace(with_plain, **sections)
+    return replace(merged_section(config, plain, "", source), **sections)
 
 
-def _merged_section(config: Config, name: str, table: object, source: str) -> Any:
+def table_of(key: str, value: object) -> dict[str, Any]:
+    """The table that sets one key, such as `fight.number`; the name of an entry of a table may have dots."""
+    table: Any = value
+    for part in reversed(key.split(".", 2)):
+        table = {part: table}
+    return {**table}
+
+
+def _section(config: Config, name: str, table: object, source: str) -> Struct:
     if not isinstance(table, dict):
-        example = next(iter(kinds(SECTIONS[name])))
+        example = next(iter(keys_of(SECTIONS[name])))
         raise refusal(source, f"{name} is a section, not a key: give one of its keys, such as {name}.{example}")
-    return _replaced(getattr(config, name), table, f"{name}.", source)
+    section: Struct = getattr(config, name)
+    return merged_section(section, table, f"{name}.", source)
 
 
-def _replaced(section: Any, table: Table, prefix: str, source: str) -> Any:
+def merged_section(section: Section, table: Table, prefix: str, source: str) -> Section:
     """The section with the table's keys replaced; `prefix` is what errors write before a key."""
-    types, known = kinds(type(section)), {key.name: key for key in fields(section)}
-    changes = {}
+    known, changes = keys_of(type(section)), dict[str, Any]()
     for name, value in table.items():
         if name not in known:
-            raise _unknown(name, value, prefix, source)
-        about = setting_of(known[name])
-        changes[name] = _value(getattr(section, name), value, types[name], about, f"{prefix}{name}", source)
+            is_section = isinstance(value, dict) and not prefix
+            raise _unknown_section(name, source) if is_section else _unknown_key(name, prefix, known, source)
+        new = read_value(value, known[name].type, f"{prefix}{name}", source)
+        # Tables add to what was there, so that one weight is changed without repeating all.
+        changes[name] = getattr(section, name) | new if isinstance(new, dict) else new
     return replace(section, **changes)
 
 
-def _value(old: Any, value: object, kind: Any, about: Setting, key: str, source: str) -> Any:
-    """The new value of one key. Tables add to what was there, so that one weight is changed without repeating all."""
-    if not fits(value, kind, about):
-        raise _unfit(value, kind, about, key, source)
-    new = taken(value, kind)
-    return old | new if isinstance(new, dict) else new
+def _unknown_section(name: str, source: str) -> ConfigError:
+    return refusal(source, f"there is no section [{name}]; {way_out(name, SECTIONS, '[{}]', 'the sections are {}')}")
 
 
-def _unfit(value: object, kind: Any, about: Setting, key: str, source: str) -> Exception:
-    near = did_you_mean(value, about.choices) if isinstance(value, str) else None
-    hint = f"; did you mean {near}?" if near else ""
-    return refusal(source, f"{key} must be {wanted(kind, about)}, not {shown(value)}{hint}")
+def _unknown_key(name: str, prefix: str, known: Mapping[str, object], source: str) -> ConfigError:
+    """With the nearest key of the same section, else the same key of another, else all there are."""
+    elsewhere = [f"{section}.{name}" for section, kind in SECTIONS.items() if name in keys_of(kind)]
+    otherwise = f"did you mean {' or '.join(elsewhere)}?" if elsewhere else "the keys there are {}"
+    return refusal(source, f"there is no key {prefix}{name}; {way_out(name, known, prefix + '{}', otherwise)}")
 
 
-def _unknown(name: str, value: object, prefix: str, source: str) -> Exception:
-    if isinstance(value, dict) and not prefix:
-        return refusal(source, f"there is no section [{name}]; {_nearest_section(name)}")
-    return refusal(source, f"there is no key {prefix}{name}; {_nearest_key(name, prefix)}")
+def with_settings(config: Config, settings: Sequence[str]) -> Config:
+    """The config with these settings changed, the last of a key counting; they are checked together, after all."""
+    for setting in settings:
+        config = _with_setting(config, setting)
+    return checked(config, " ".join(f"--set {setting}" for setting in settings) or "settings")
 
 
-def _nearest_section(name: str) -> str:
-    near = did_you_mean(name, SECTIONS)
-    return f"did you mean [{near}]?" if near else f"the sections are {', '.join(SECTIONS)}"
+def _with_setting(config: Config, setting: str) -> Config:
+    name, equals, text = (part.strip() for part in setting.partition("="))
+    if not (name and equals and text):
+        raise refusal(
+            f"--set {setting}", 'give it as section.key=value, such as fight.number=64, or key="" for no text'
+        )
+    return merged(config, table_of(name, _parsed(text)), f"--set {setting}")
 
 
-def _nearest_key(name: str, prefix: str) -> str:
-    """The nearest key of the same section, else the same key of another, else all there are."""
-    here = kinds(SECTIONS[prefix[:-1]] if prefix else Config)
-    elsewhere = [f"{section}.{name}" for section, kind in SECTIONS.items() if name in kinds(kind)]
-    near = did_you_mean(name, here)
-    if near:
-        return f"did you mean {prefix}{near}?"
-    if elsewhere:
-        return f"did you mean {' or '.join(elsewhere)}?"
-    return f"the keys there are {', '.join(here)}"
+def _parsed(text: str) -> object:
+    """The value as TOML reads it; what is not TOML is a text without its quotes, since shells take those away."""
+    try:
+        table = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return float(text) if WITHOUT_ZERO.fullmatch(text) else text
+    return table["value"] if len(table) == 1 else text

@@ -1,4 +1,4 @@
-"""Configs from TOML: files of the user, and presets by name. Both may build on a preset with `extends`."""
+"""Configs from TOML: files of the user, and presets by name. Both may build on another with `extends`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 from soulsai.config.checks import checked
 from soulsai.config.merging import merged
-from soulsai.config.refusal import did_you_mean, refusal
+from soulsai.config.refusal import refusal, way_out
 from soulsai.config.schema import Config
 from soulsai.config.values import shown
+from soulsgym.spec.fight import expanded
 
 FOLDER = Path(__file__).parent.parent / "presets"
 EXTENDS = "extends"
@@ -27,13 +28,8 @@ def preset_description(name: str) -> str:
 
 
 def load_preset(name: str) -> Config:
-    """The config of a preset."""
-    return _load_preset(name, "presets", ())
-
-
-def read_config(file: Path) -> Config:
-    """The config in a TOML file; what the file leaves out has its default."""
-    return config_from_toml(_text(file), str(file))
+    """The config of a preset, or of a file (.toml); what that leaves out has its default."""
+    return _load(Path(name) if name.endswith(".toml") else _preset_file(name, "presets"), ())
 
 
 def config_from_toml(text: str, source: str) -> Config:
@@ -41,33 +37,40 @@ def config_from_toml(text: str, source: str) -> Config:
     return _config(text, source, ())
 
 
-def _load_preset(name: str, source: str, extended_by: tuple[str, ...]) -> Config:
-    """`extended_by` are the presets that wait for this one."""
-    file = _preset_file(name, source)
-    if name in extended_by:
-        raise refusal(source, f"presets extend one another in a circle: {' -> '.join((*extended_by, name))}")
-    return _config(_text(file), file.name, (*extended_by, name))
+def _load(file: Path, extended_by: tuple[Path, ...]) -> Config:
+    """`extended_by` are the files that wait for this one."""
+    is_preset = file.parent == FOLDER
+    return _config(_text(file), file.name if is_preset else str(file), (*extended_by, file))
 
 
-def _config(text: str, source: str, extended_by: tuple[str, ...]) -> Config:
+def _config(text: str, source: str, files: tuple[Path, ...]) -> Config:
+    """`files` are the file of the text, if it has one, and before it those that extend it."""
     table = _table(text, source)
     base = table.pop(EXTENDS, None)
-    config = Config() if base is None else _load_preset(_base_name(base, source), source, extended_by)
+    config = Config() if base is None else _load(_base_file(base, source, files), files)
     return checked(merged(config, table, source), source)
 
 
-def _base_name(base: object, source: str) -> str:
+def _base_file(base: object, source: str, files: tuple[Path, ...]) -> Path:
     if not isinstance(base, str):
-        raise refusal(source, f"{EXTENDS} must be the name of a preset, not {shown(base)}")
-    return base
+        raise refusal(source, f"{EXTENDS} must be the name of a preset or the path of a .toml file, not {shown(base)}")
+    if not base.endswith(".toml"):
+        file = _preset_file(base, source)
+    elif not files:  # such as a config that another machine has sent
+        raise refusal(source, f"{EXTENDS} = {shown(base)} names a file, which only a file can; name a preset")
+    else:
+        file = expanded(files[-1].parent / base if not base.startswith("~") else base)
+    known = [one.resolve() for one in files]
+    if file.resolve() in known:
+        circle = " -> ".join(one.name for one in (*files[known.index(file.resolve()) :], file))
+        raise refusal(source, f"files extend one another in a circle: {circle}")
+    return file
 
 
 def _preset_file(name: str, source: str) -> Path:
     known = preset_names()
     if name not in known:
-        near = did_you_mean(name, known)
-        way_out = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
-        raise refusal(source, f"there is no preset {shown(name)}; {way_out}")
+        raise refusal(source, f"there is no preset {shown(name)}; {way_out(name, known)}")
     return FOLDER / f"{name}.toml"
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from soulsai.errors import ConfigError
+from soulsai.errors import ConfigError
 
 
 def refusal(source: str, problem: str) -> ConfigError:
     """The error to raise; `source` is the file or command line that holds the bad setting."""
-    # Imported late: the tree of errors lives in soulsgym, whose import loads the simulator.
-    from soulsai.errors import ConfigError
-
     return ConfigError(f"{source}: {problem}")
+
+
+def way_out(word: str, known: Iterable[str], shape: str = "{}", otherwise: str = "there are {}") -> str:
+    """How a refusal of an unknown word ends: with the known word that is nearest, or all there are."""
+    words = list(known)
+    near = did_you_mean(word, words)
+    return f"did you mean {shape.format(near)}?" if near else otherwise.format(", ".join(words))
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:

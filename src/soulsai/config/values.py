@@ -1,13 +1,17 @@
-"""Which values fit a key: by its type, as annotated in the schema, and by its limits."""
+"""Which values fit a key: by its type and limits, as the schema declares them."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import Field, fields
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
-from soulsai.config.setting import Setting
+import msgspec
+from msgspec import inspect
+from msgspec.structs import FieldInfo
+
+from soulsai.config.refusal import did_you_mean, refusal
 from soulsai.config.toml import toml_value
 
 LONGEST_VALUE = 120
@@ -16,108 +20,99 @@ LONGEST_VALUE = 120
 LARGEST = 2**63 - 1
 """Whole numbers have 64 bits in TOML, NumPy and torch."""
 
-NOUNS = {bool: "true or false", int: "whole number", float: "number", str: "text"}
-FREE = Setting("")
+NOUNS: dict[type[inspect.Type], str] = {
+    inspect.IntType: "whole number",
+    inspect.FloatType: "number",
+    inspect.StrType: "string",
+    inspect.AnyType: "setting",
+}
 
 
-def kinds(section: type[Any]) -> dict[str, Any]:
-    """The type of every key of a section."""
-    hints = get_type_hints(section)
-    return {key.name: hints[key.name] for key in fields(section)}
+@cache
+def keys_of(section: type[msgspec.Struct]) -> dict[str, FieldInfo]:
+    """The keys of a section by name."""
+    return {key.name: key for key in msgspec.structs.fields(section)}
 
 
-def setting_of(key: Field[Any]) -> Setting:
-    """What the schema says of a key."""
-    about: Setting = key.metadata["setting"]
-    return about
+def type_of(kind: Any) -> inspect.Type:
+    """The type of a key as msgspec describes it, limits and all."""
+    found = inspect.type_info(kind)
+    return found.type if isinstance(found, inspect.Metadata) else found
 
 
-def fits(value: object, kind: Any, about: Setting = FREE) -> bool:
-    """May a key of this type and these limits have this value, as TOML gives it?"""
-    origin = get_origin(kind)
-    if origin is tuple:
-        return _list_fits(value, get_args(kind), about)
-    if origin is dict:
-        return isinstance(value, dict) and all(
-            fits(name, str) and fits(entry, get_args(kind)[1], about) for name, entry in value.items()
-        )
-    if origin is UnionType:
-        return any(fits(value, one, about) for one in get_args(kind))
-    return _plain_fits(value, kind, about)
+def read_value(value: object, kind: Any, key: str, source: str) -> Any:
+    """A value of TOML as the type of its key; a ConfigError says what would fit."""
+    try:
+        new = msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        raise refusal(source, f"{key} must be {_wanted_instead(value, kind, source)}") from None
+    for plain in _plain_values(new):
+        if isinstance(plain, int) and abs(plain) > LARGEST:
+            limit = f"at most {LARGEST}" if plain > 0 else f"at least {-LARGEST}"
+            raise refusal(source, f"{key} must be {limit}, not {shown(value)}")
+        if not _is_storable(plain):
+            raise refusal(source, f"{key} must be {wanted(kind)}, not {shown(value)}")
+    return new
 
 
-def _list_fits(value: object, parts: tuple[Any, ...], about: Setting) -> bool:
-    if not isinstance(value, list):
-        return False
-    if parts[-1] is not Ellipsis and len(value) != len(parts):
-        return False
-    return all(fits(entry, parts[0], about) for entry in value)
+def _plain_values(value: Any) -> Iterator[Any]:
+    if isinstance(value, (dict, list, tuple)):
+        entries = (*value, *value.values()) if isinstance(value, dict) else value
+        yield from (plain for entry in entries for plain in _plain_values(entry))
+    else:
+        yield value
 
 
-def _plain_fits(value: object, kind: type, about: Setting) -> bool:
+def _is_storable(value: Any) -> bool:
+    """No file can hold the half characters that a command line becomes which is not UTF-8."""
     if isinstance(value, str):
-        return kind is str and _is_unicode(value) and (not about.choices or value in about.choices)
-    if isinstance(value, bool):  # before int, which it is to Python
-        return kind is bool
-    if isinstance(value, int):
-        return kind in (int, float) and abs(value) <= LARGEST and _is_within(value, about)
-    return isinstance(value, float) and kind is float and math.isfinite(value) and _is_within(value, about)
+        return not any("\ud800" <= letter <= "\udfff" for letter in value)
+    return not isinstance(value, float) or math.isfinite(value)
 
 
-def _is_unicode(text: str) -> bool:
-    """A command line that is not UTF-8 reaches Python as half characters, which no file can hold."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+def _wanted_instead(value: object, kind: Any, source: str) -> str:
+    """What fits, and what does not; with the nearest choice, or how a list of these words is written."""
+    words, found = f"{wanted(kind)}, not {shown(value)}", type_of(kind)
+    if not isinstance(value, str):
+        return words
+    if isinstance(found, inspect.LiteralType) and (near := did_you_mean(value, map(str, found.values))):
+        return f"{words}; did you mean {near}?"
+    if isinstance(found, inspect.VarTupleType) and isinstance(found.item_type, inspect.StrType):
+        # Shells take away the quotes inside of brackets unless all of it is in quotes.
+        example = toml_value([word.strip() for word in value.strip("[]").split(",")])
+        return f"{wanted(kind)}, e.g. {repr(example) if source.startswith('--set') else example}, not {shown(value)}"
+    return words
 
 
-def _is_within(value: float, about: Setting) -> bool:
-    above = about.low is None or value >= about.low
-    return above and (about.high is None or value <= about.high)
-
-
-def taken(value: Any, kind: Any) -> Any:
-    """A fitting value as the schema's type: lists become tuples, and whole numbers floats where those are wanted."""
-    origin = get_origin(kind)
-    if origin is tuple:
-        return tuple(taken(entry, get_args(kind)[0]) for entry in value)
-    if origin is dict:
-        return {name: taken(entry, get_args(kind)[1]) for name, entry in value.items()}
-    return float(value) if kind is float else value
-
-
-def wanted(kind: Any, about: Setting = FREE) -> str:
+def wanted(kind: Any) -> str:
     """What fits, in words: for errors and the reference."""
-    origin = get_origin(kind)
-    if origin is tuple:
-        return _wanted_list(get_args(kind), about)
-    if origin is dict:
-        return f"a table of {_several(get_args(kind)[1])}"
-    if about.choices:
-        return f"one of {', '.join(about.choices)}"
-    noun = NOUNS[kind]
-    return noun if kind is bool else f"a {noun}{_limits(about)}"
+    found = type_of(kind)
+    match found:
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.LiteralType():
+            return f"one of {', '.join(map(str, found.values))}"
+        case inspect.VarTupleType():
+            return f"a list of {_several(found.item_type)}"
+        case inspect.TupleType():
+            return f"a list of {len(found.item_types)} {_several(found.item_types[0])}"
+        case inspect.DictType():
+            return f"a table of {_several(found.value_type)}"
+        case _:
+            return f"a {NOUNS[type(found)]}{_limits(found)}"
 
 
-def _wanted_list(parts: tuple[Any, ...], about: Setting) -> str:
-    count = "" if parts[-1] is Ellipsis else f"{len(parts)} "
-    return f"a list of {count}{_several(parts[0])}{_limits(about)}"
+def _several(kind: inspect.Type) -> str:
+    is_union = isinstance(kind, inspect.UnionType)
+    return "strings, numbers, true or false" if is_union else f"{NOUNS[type(kind)]}s{_limits(kind)}"
 
 
-def _several(kind: Any) -> str:
-    if get_origin(kind) is UnionType:
-        return "texts, numbers, true or false"
-    return f"{NOUNS[kind]}s"
-
-
-def _limits(about: Setting) -> str:
-    if about.low is not None and about.high is not None:
-        return f" from {_number(about.low)} to {_number(about.high)}"
-    if about.low is not None:
-        return f" of at least {_number(about.low)}"
-    return "" if about.high is None else f" of at most {_number(about.high)}"
-
-
-def _number(limit: float) -> str:
-    return str(limit) if isinstance(limit, int) else f"{limit:g}"
+def _limits(kind: Any) -> str:
+    limits = (getattr(kind, "ge", None), getattr(kind, "le", None))
+    low, high = (f"{limit:g}" if isinstance(limit, float) else limit for limit in limits)
+    if low is not None and high is not None:
+        return f" from {low} to {high}"
+    return f" of at least {low}" if low is not None else f" of at most {high}" if high is not None else ""
 
 
 def shown(value: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from soulsai.dashboard import board as asking
-from soulsai.dashboard.answers import NO_STORE, answer, encoded, error
-from soulsai.dashboard.board import Board, place
+from soulsai.dashboard.answers import NO_STORE, answer, error
+from soulsai.dashboard.evaluations import evaluation_of, evaluations_of
 from soulsai.dashboard.events import EventResponse, Streams
-from soulsai.dashboard.fights import fights_of, find
-from soulsai.dashboard.library import Dossier
-from soulsai.dashboard.security import LONGEST_BODY, Door, Guard
-from soulsai.dashboard.table import AXES
-from soulsai.dashboard.table_file import csv_rows
+from soulsai.dashboard.fleet import Fleets
+from soulsai.dashboard.library import Library, RunDetails
+from soulsai.dashboard.security import LONGEST_BODY, AccessCheck, Guard
 from soulsai.errors import RunError
+from soulsai.runs.metric_queries import AXES
 from soulsgym.errors import MisuseError, SoulsError
 from soulsgym.packages import install_command
 
@@ -39,68 +37,67 @@ MOST_NAMES = 64
 NO_CACHE = {"cache-control": "no-cache"}
 """Kept by browsers, but asked for again each time, which costs one short answer."""
 
-Handler = Callable[[Request], Awaitable[Response]]
 
-
-def build(board: Board, door: Door, streams: Streams | None = None) -> Starlette:
+def build(library: Library, access: AccessCheck, streams: Streams | None = None) -> Starlette:
     """The application; `streams` is for whoever wants to end them."""
-    pages = Pages(board, streams or Streams(board))
+    pages = Pages(library, streams or Streams(library))
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         pages.streams.close()
-        board.close()
 
     app = Starlette(
         routes=pages.routes(),
         exception_handlers={HTTPException: _http_error, SoulsError: _souls_error, Exception: _own_error},
         lifespan=lifespan,
     )
-    app.add_middleware(Guard, door=door)
+    app.add_middleware(Guard, access=access)
     return app
 
 
 class Pages:
-    """One method for each address."""
+    """One method for each address; Starlette calls those that are not async in threads."""
 
-    def __init__(self, board: Board, streams: Streams) -> None:
-        self.board = board
-        self.streams = streams
+    def __init__(self, library: Library, streams: Streams) -> None:
+        self.library, self.streams = library, streams
+        self._fleets = Fleets()
 
     def routes(self) -> list[Route | Mount]:
         """All addresses."""
-        one = "/api/runs/{id}"
+        of_run: dict[str, Callable[[Request, RunDetails], Response]] = {
+            "": lambda request, details: answer(details.details()),
+            "/series": self.series,
+            "/series.csv": self.series_csv,
+            "/fleet": lambda request, details: answer(self._fleets.look(details)),
+            "/evaluations": lambda request, details: answer(evaluations_of(details)),
+            "/evaluations/{name}": self.evaluation,
+            "/fights": self.fights,
+            "/fights/{name}": self.fight,
+            "/fights/{name}/share": self.share,
+        }
         return [
             Route("/", self.index),
             Route("/healthz", self.healthz),
             Route("/metrics", self.metrics),
             Route("/api/runs", self.runs),
             Route("/api/events", self.events),
-            Route(one, self._of_run(self.run)),
-            Route(f"{one}/series", self._of_run(self.series)),
-            Route(f"{one}/series.csv", self._of_run(self.series_csv)),
-            Route(f"{one}/fleet", self._of_run(self.fleet)),
-            Route(f"{one}/evaluations", self._of_run(self.evaluations)),
-            Route(f"{one}/evaluations/{{name}}", self._of_run(self.evaluation)),
-            Route(f"{one}/fights", self._of_run(self.fights)),
-            Route(f"{one}/fights/{{name}}", self._of_run(self.fight)),
-            Route(f"{one}/fights/{{name}}/share", self._of_run(self.share)),
-            Route(f"{one}/control", self._of_run(self.control), methods=["POST"]),
+            *(Route(f"/api/runs/{{id}}{part}", self._handler(method)) for part, method in of_run.items()),
+            Route("/api/runs/{id}/control", self.control, methods=["POST"]),
             Mount("/static", Files(directory=STATIC, check_dir=False)),
         ]
 
-    def _of_run(self, handler: Callable[[Request, Dossier], Awaitable[Response]]) -> Handler:
-        async def found(request: Request) -> Response:
-            id = request.path_params["id"]
-            dossier = await run_in_threadpool(self.board.library.find, id)
-            if dossier is None:
-                return error(404, f"there is no run {id[:100]!r} in {self.board.library.root}; it may have been moved")
-            return await handler(request, dossier)
+    def _handler(self, method: Callable[[Request, RunDetails], Response]) -> Callable[[Request], Response]:
+        return lambda request: method(request, self._details(request))
 
-        return found
+    def _details(self, request: Request) -> RunDetails:
+        id = request.path_params["id"]
+        details = self.library.find(id)
+        if details is None:
+            raise HTTPException(404, f"there is no run {id[:100]!r} in {self.library.root}; it may have been moved")
+        return details
 
-    async def index(self, request: Request) -> Response:
+    def index(self, request: Request) -> Response:
         """The page."""
         return FileResponse(STATIC / "index.html", headers=NO_CACHE)
 
@@ -108,91 +105,85 @@ class Pages:
         """Whether the server lives."""
         return PlainTextResponse("ok", headers=NO_STORE)
 
-    async def metrics(self, request: Request) -> Response:
+    def metrics(self, request: Request) -> Response:
         """All runs for Prometheus."""
         try:
-            from soulsai.telemetry.prometheus import CONTENT_TYPE, exposition
+            from soulsai.telemetry.prometheus import CONTENT_TYPE, RunReading, exposition, last_values
         except ModuleNotFoundError:
             return error(501, f"metrics for Prometheus need: {install_command('dashboard')}")
-        text = await run_in_threadpool(lambda: exposition(list(self.board.readings())))
-        return Response(text, headers=NO_STORE | {"content-type": CONTENT_TYPE})
+        readings = []
+        for entry in self.library.entries():
+            details = self.library.find(entry["id"])
+            if details is None:
+                continue
+            fleet = self._fleets.look(details) if entry["served"] else {}
+            ends = {"win_rate": "", "win_rate_low": "_low", "win_rate_high": "_high"}  # of an evaluation, perhaps old
+            judged = {f"win_rate/evaluation{end}": entry[key] for key, end in ends.items() if entry[key] is not None}
+            readings.append(
+                RunReading(
+                    run=entry["id"],
+                    state=entry["state"],
+                    step=entry["step"],
+                    steps=entry["steps"],
+                    values=judged | last_values(details.metrics.latest()),
+                    updated_s=details.metrics.extent().updated_s,
+                    fleet=fleet if fleet.get("now") else None,
+                )
+            )
+        return Response(exposition(readings), headers=NO_STORE | {"content-type": CONTENT_TYPE})
 
-    async def runs(self, request: Request) -> Response:
+    def runs(self, request: Request) -> Response:
         """All runs."""
-        return answer(await run_in_threadpool(self.board.runs))
+        return answer(self.library.summary())
 
-    async def run(self, request: Request, dossier: Dossier) -> Response:
-        """One run."""
-        return answer(await run_in_threadpool(self.board.run, dossier))
-
-    async def series(self, request: Request, dossier: Dossier) -> Response:
+    def series(self, request: Request, details: RunDetails) -> Response:
         """Curves."""
-        asked, axis = request.query_params, _axis(request)
-        names, points = _names(request), _points(asked.get("points", ""))
-        low, high = place(asked.get("from", ""), -math.inf), place(asked.get("to", ""), math.inf)
+        axis, points = _axis(request), _points(request)
+        return answer({"x": axis} | details.metrics.series(_names(request), axis, *_ends(request), points))
 
-        def curves() -> bytes:
-            found = self.board.series(dossier, names, axis, low, high, points)
-            about = {"rows": found.rows, "complete": found.complete, "x": axis, "series": found.series}
-            return encoded(about)
-
-        return Response(await run_in_threadpool(curves), headers=NO_STORE, media_type="application/json")
-
-    async def series_csv(self, request: Request, dossier: Dossier) -> Response:
+    def series_csv(self, request: Request, details: RunDetails) -> Response:
         """Every row, as a download."""
-        asked, axis, wanted = request.query_params, _axis(request), _names(request)
-        low, high = place(asked.get("from", ""), -math.inf), place(asked.get("to", ""), math.inf)
-        there = await run_in_threadpool(self.board.names, dossier)
+        axis, wanted = _axis(request), _names(request)
+        there = details.metrics.names()
         names = [name for name in wanted if name in there] if wanted else there
-        parts = csv_rows(dossier.metrics_file, names, axis, low, high)
-        return StreamingResponse(parts, headers=NO_STORE | _download(f"{dossier.id}.csv"), media_type="text/csv")
+        parts = details.metrics.csv(names, axis, *_ends(request))
+        return StreamingResponse(parts, headers=NO_STORE | _download(f"{details.id}.csv"), media_type="text/csv")
 
-    async def fleet(self, request: Request, dossier: Dossier) -> Response:
-        """Workers and the accounting."""
-        return answer(await run_in_threadpool(self.board.fleet, dossier))
-
-    async def evaluations(self, request: Request, dossier: Dossier) -> Response:
-        """All evaluations."""
-        return answer(await run_in_threadpool(self.board.evaluations, dossier))
-
-    async def evaluation(self, request: Request, dossier: Dossier) -> Response:
+    def evaluation(self, request: Request, details: RunDetails) -> Response:
         """One evaluation."""
         name = request.path_params["name"]
-        found = await run_in_threadpool(self.board.evaluation, dossier, name)
-        return answer(found) if found is not None else error(404, f"{dossier.id}: has no evaluation {name[:100]!r}")
+        found = evaluation_of(details, name)
+        return answer(found) if found is not None else error(404, f"{details.id}: has no evaluation {name[:100]!r}")
 
-    async def fights(self, request: Request, dossier: Dossier) -> Response:
+    def fights(self, request: Request, details: RunDetails) -> Response:
         """All recorded fights."""
-        return answer(await run_in_threadpool(fights_of, dossier))
+        from soulsai.dashboard.scenes import fights_of
 
-    async def fight(self, request: Request, dossier: Dossier) -> Response:
+        return answer([fight for fight, _ in fights_of(details.recordings()).values()])
+
+    def fight(self, request: Request, details: RunDetails) -> Response:
         """One fight, to be played."""
-        scene = await run_in_threadpool(_scene, dossier, request.path_params["name"])
-        return answer(scene)
+        return answer(_scene(details, request.path_params["name"]))
 
-    async def share(self, request: Request, dossier: Dossier) -> Response:
+    def share(self, request: Request, details: RunDetails) -> Response:
         """One fight as a file that plays anywhere."""
+        from soulsai.dashboard.scenes import shared_page
+
         name = request.path_params["name"]
+        page = shared_page(_scene(details, name), f"{details.id}: {name}")
+        return Response(page, headers=NO_STORE | _download(f"{details.id}-{name}.html"), media_type="text/html")
 
-        def page() -> str:
-            from soulsai.dashboard.scenes import shared_page
-
-            return shared_page(_scene(dossier, name), f"{dossier.id}: {name}")
-
-        headers = NO_STORE | _download(f"{dossier.id}-{name}.html")
-        return Response(await run_in_threadpool(page), headers=headers, media_type="text/html")
-
-    async def control(self, request: Request, dossier: Dossier) -> Response:
-        """Save, pause, resume, stop."""
+    async def control(self, request: Request) -> Response:
+        """Save, pause, unpause, stop."""
+        details = await run_in_threadpool(self._details, request)
         try:
             action = msgspec.json.decode(await _body(request), type=dict[str, str])["action"]
         except (msgspec.MsgspecError, KeyError, ValueError) as problem:
             raise MisuseError('the request is no JSON of the form {"action": "save"}') from problem
         try:
-            asked = await run_in_threadpool(asking.ask, dossier, action)
+            return answer({"asked": await run_in_threadpool(details.ask, action)}, 202)
         except RunError as problem:
             return error(409, str(problem))
-        return answer({"asked": asked}, 202)
 
     async def events(self, request: Request) -> Response:
         """News."""
@@ -222,12 +213,12 @@ def _download(name: str) -> dict[str, str]:
     return {"content-disposition": f'attachment; filename="{re.sub(r"[^A-Za-z0-9._~-]", "_", name)}"'}
 
 
-def _scene(dossier: Dossier, name: str) -> dict[str, Any]:
-    from soulsai.dashboard.scenes import scene_of
+def _scene(details: RunDetails, name: str) -> dict[str, Any]:
+    from soulsai.dashboard.scenes import fights_of, scene_of
 
-    found = find(dossier, name)
+    found = fights_of(details.recordings()).get(name)
     if found is None:
-        raise HTTPException(404, f"{dossier.id}: has no recorded fight {name[:100]!r}; older ones are removed")
+        raise HTTPException(404, f"{details.id}: has no recorded fight {name[:100]!r}; older ones are removed")
     fight, file = found
     return scene_of(file, fight["number"])
 
@@ -246,12 +237,25 @@ def _names(request: Request) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _points(text: str) -> int:
-    if not text:
-        return POINTS
+def _points(request: Request) -> int:
+    text = request.query_params.get("points") or str(POINTS)
     if not text.isdecimal() or not 2 <= int(text[:9]) <= MOST_POINTS:
         raise MisuseError(f"points = {text[:20]!r} is not within 2 and {MOST_POINTS:,}")
     return int(text)
+
+
+def _ends(request: Request) -> tuple[float, float]:
+    """The places on an axis between which something is asked for."""
+    places = []
+    for name, otherwise in (("from", -math.inf), ("to", math.inf)):
+        text = request.query_params.get(name) or str(otherwise)
+        try:
+            places.append(float(text))
+        except ValueError:
+            places.append(math.nan)
+        if math.isnan(places[-1]):
+            raise MisuseError(f"{text[:40]!r} is no place on an axis; give a number")
+    return places[0], places[1]
 
 
 async def _body(request: Request) -> bytes:

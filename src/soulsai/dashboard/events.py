@@ -12,7 +12,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from soulsai.dashboard.answers import encoded
-from soulsai.dashboard.board import Board
+from soulsai.dashboard.library import Library
 
 EVERY_S = 1.0
 HEARTBEAT_S = 15.0
@@ -27,8 +27,8 @@ CLOSE_S = 0.25
 class Streams:
     """What those hear who listen, and how many they are."""
 
-    def __init__(self, board: Board, most: int = MOST_STREAMS) -> None:
-        self._board = board
+    def __init__(self, library: Library, most: int = MOST_STREAMS) -> None:
+        self._library = library
         self._most = most
         self._closing = False
         self.open = 0
@@ -64,9 +64,9 @@ class Streams:
             await asyncio.sleep(min(left_s, CLOSE_S))
 
     def _news(self, id: str | None) -> dict[str, bytes]:
-        news: dict[str, Any] = {"runs": self._board.runs()}
+        news: dict[str, Any] = {"runs": self._library.summary()}
         if id is not None:
-            news["run"] = self._board.event(id)
+            news["run"] = self._library.event(id)
         return {kind: encoded(value) for kind, value in news.items()}
 
 

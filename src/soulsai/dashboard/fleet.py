@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from soulsai.dashboard.library import Dossier, is_inside
+from soulsai.dashboard.library import RunDetails, is_inside
 from soulsai.errors import RunError, TransportError
 from soulsai.runs.fleet_file import FILE, FleetFile, is_served, read_fleet
 from soulsgym.packages import install_command
@@ -26,12 +26,13 @@ LOCAL = "fleet/"
 Report = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Look:
+@dataclass
+class _Look:
     """What was found, and until when it is good."""
 
-    report: Report
-    until_s: float
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    report: Report | None = None
+    until_s: float = 0.0
 
 
 class Fleets:
@@ -39,49 +40,39 @@ class Fleets:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
-        self._locks: dict[Path, threading.Lock] = {}
-        self._looks: dict[Path, Look] = {}
+        self._looks: dict[Path, _Look] = {}
 
-    def look(self, dossier: Dossier) -> Report:
+    def look(self, details: RunDetails) -> Report:
         """The report of a run's fleet. While one viewer waits for Redis, the others get what was known before."""
-        folder = dossier.folder
-        with self._lock:
-            lock = self._locks.setdefault(folder, threading.Lock())
-            look = self._looks.get(folder)
-        if look is not None and (self._clock() < look.until_s or not lock.acquire(blocking=False)):
+        look = self._looks.setdefault(details.folder, _Look())
+        if look.report is not None and (self._clock() < look.until_s or look.lock.locked()):
             return look.report
-        if look is None:
-            lock.acquire()
-        try:
-            newer = self._looks.get(folder)
-            if newer is None or newer is look:
-                began_s = self._clock()
-                report = _report(dossier)
+        with look.lock:
+            began_s = self._clock()
+            if look.report is None or began_s >= look.until_s:
+                look.report = _report(details)
                 now_s = self._clock()
-                newer = self._looks[folder] = Look(report, now_s + max(FRESH_S, REST * (now_s - began_s)))
-            return newer.report
-        finally:
-            lock.release()
+                look.until_s = now_s + max(FRESH_S, REST * (now_s - began_s))
+            return look.report
 
 
-def _report(dossier: Dossier) -> Report:
-    if not is_inside(dossier.folder / FILE, dossier.folder):
-        return unknown(f"{dossier.folder / FILE}: is not in the folder of the run; put the file itself there")
+def _report(details: RunDetails) -> Report:
+    if not is_inside(details.folder / FILE, details.folder):
+        return unknown(f"{details.folder / FILE}: is not in the folder of the run; put the file itself there")
     try:
-        about = read_fleet(dossier.folder)
+        about = read_fleet(details.folder)
     except RunError as error:
         return unknown(str(error))
     if about is None:
-        return _without_redis(dossier)
-    if about.own and not is_served(dossier.folder):
-        return _last(dossier.folder, f"{dossier.id} is not being served now")
+        return _without_redis(details)
+    if about.own and not is_served(details.folder):
+        return _last(details.folder, f"{details.id} is not being served now")
     try:
         return _known(_look_now(about), now=True)
     except ModuleNotFoundError:
-        return _last(dossier.folder, f"the fleet cannot be asked; install it with: {install_command('fleet')}")
+        return _last(details.folder, f"the fleet cannot be asked; install it with: {install_command('fleet')}")
     except TransportError as error:
-        return _last(dossier.folder, str(error))
+        return _last(details.folder, str(error))
 
 
 def _look_now(about: FleetFile) -> Report:
@@ -118,13 +109,12 @@ def _last(folder: Path, why: str) -> Report:
         return unknown(f"{folder / LAST}: is damaged; it is written again when the run is served and stopped again")
 
 
-def _without_redis(dossier: Dossier) -> Report:
-    dossier.tail.look()
-    metrics = {name: value for name, value in dossier.tail.values.items() if name.startswith(LOCAL)}
+def _without_redis(details: RunDetails) -> Report:
+    metrics = {name: value for name, (_, value) in details.metrics.latest().items() if name.startswith(LOCAL)}
     if metrics:
         why = "its workers are processes of the machine that learns: there is no report of each, only these figures"
-        return unknown(f"{dossier.id}: {why}", metrics)
-    return unknown(f"{dossier.id}: has no workers, it plays itself; for many machines there is `souls serve`")
+        return unknown(f"{details.id}: {why}", metrics)
+    return unknown(f"{details.id}: has no workers, it plays itself; for many machines there is `souls serve`")
 
 
 def unknown(reason: str, metrics: Mapping[str, float] | None = None) -> Report:

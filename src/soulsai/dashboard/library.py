@@ -2,114 +2,125 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from soulsai.dashboard.tail import Tail
+from soulsai.dashboard.curves import Curves
 from soulsai.errors import RunError
 from soulsai.runs.fleet_file import is_served
+from soulsai.runs.metric_store import EXPORT, FILE, SIDE_FILES
+from soulsai.runs.requests import FOLDER as REQUESTS
+from soulsai.runs.requests import ask, asked
 from soulsai.runs.run import CONFIG, VERSIONS, Run
+from soulsai.runs.stamps import utc_stamp
 from soulsai.runs.status import Status
 from soulsai.runs.summary import BROKEN
-from soulsai.telemetry.stamps import utc_stamp
-from soulsgym.errors import SoulsError
+from soulsgym.errors import MisuseError, SoulsError
 
 LOOK_EVERY_S = 0.9
 """What several viewers ask for within this time is looked up once."""
-TRACES = ("status.json", "metrics.jsonl", "checkpoints", VERSIONS)
+TRACES = ("status.json", EXPORT, FILE, "checkpoints", VERSIONS)
 """A folder with one of these was meant to be a run, even without its config."""
 LOG_BYTES = 64 * 1024
 LOG_LINES = 50
 LONGEST_TEXT = 1 << 20
 """Of a config or a table of versions: longer ones are none."""
 RECORDINGS = (".npz", ".json")
+LIVE = "judged"
+"""The name of the newest evaluation while training; the others are named as their files."""
+IN_EVENT = ("state", "step", "steps", "rows", "win_rate", "win_rate_low", "win_rate_high", "elapsed_s", "problem")
 
 Entry = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class About:
-    """What the first files of a run tell, or what is wrong with them."""
-
-    preset: str = ""
-    problem: str = ""
-    world: str = ""
-    algorithm: str = ""
-    engine: str = ""
-    steps: int = 0
-
-
-class Dossier:
+class RunDetails:
     """What is known of one run; files that did not change are not read again."""
 
     def __init__(self, id: str, folder: Path) -> None:
         self.id = id
         self.run = Run(folder)
-        self.tail = Tail(self.metrics_file)
-        self._about: tuple[object, About] | None = None
+        self.metrics = Curves(folder, self._has_own_metrics)
+        self.folder = folder
+        self._about: tuple[object, dict[str, Any]] = (None, {})
         self._recorded: tuple[int, int] = (-1, 0)
 
-    @property
-    def folder(self) -> Path:
-        """The folder of the run."""
-        return self.run.folder
-
-    @property
-    def metrics_file(self) -> Path:
-        """The file with its metrics."""
-        return self.run.metrics_file
+    def _has_own_metrics(self) -> bool:
+        """Whether none of the files leads elsewhere."""
+        return all(is_inside(self.folder / name, self.folder) for name in (EXPORT, *(FILE + end for end in SIDE_FILES)))
 
     def entry(self) -> Entry:
         """The run in a line."""
         about = self._look_at_config()
-        self._look_at_metrics()
-        status = Status(BROKEN) if about.problem else self.run.status()
+        extent = self.metrics.extent()
+        status = Status(BROKEN) if about["problem"] else self.run.status()
         live = self.run.is_locked()
         return {
             "id": self.id,
-            "preset": about.preset,
+            **about,
             "state": status.state,
             "live": live,
-            "step": max(status.step, self.tail.step) if live else status.step,  # a row may be newer than the status
-            "steps": status.steps or about.steps,
+            "step": max(status.step, extent.step) if live else status.step,  # a row may be newer than the status
+            "steps": status.steps or about["steps"],
             "win_rate": status.win_rate,
             "win_rate_low": status.win_rate_low,
             "win_rate_high": status.win_rate_high,
             "updated": status.updated or self._changed(),
-            "problem": about.problem,
-            "world": about.world,
-            "algorithm": about.algorithm,
-            "engine": about.engine,
+            "problem": about["problem"] or self.metrics.problem,
             "served": is_served(self.folder),
-            "elapsed_s": self.tail.elapsed_s,
+            "elapsed_s": extent.elapsed_s,
             "fights": self._fights(),
-            "rows": self.tail.rows,
+            "rows": extent.rows,
         }
 
-    def _look_at_metrics(self) -> None:
-        if is_inside(self.metrics_file, self.folder):
-            self.tail.look()
-
-    def _look_at_config(self) -> About:
-        """Opening a run reads and checks its files; while they are the same, the outcome is."""
+    def _look_at_config(self) -> dict[str, Any]:
+        """What the first files of a run tell, or what is wrong with them; read again when they change."""
         stamps = tuple(_stamp(self.folder / name) for name in (CONFIG, VERSIONS))
-        if self._about is None or self._about[0] != stamps:
-            self._about = stamps, self._opened()
+        if self._about[0] != stamps:
+            preset, config, problem = "", {}, ""
+            try:
+                preset, config = Run.open(self.folder).preset, tomllib.loads(self.text(CONFIG))
+            except (SoulsError, OSError, ValueError) as error:
+                problem = str(error)
+            self._about = stamps, {"preset": preset, "problem": problem, **_from_config(config)}
         return self._about[1]
 
-    def _opened(self) -> About:
+    def details(self) -> dict[str, Any]:
+        """Everything about the run but its curves."""
+        return {
+            **self.entry(),
+            "config": self._text_or_empty(CONFIG),
+            "versions": self._versions(),
+            "metrics": [_declaration(name) for name in self.metrics.names()],
+            "asked": asked(self.run),
+            "log": self.log(),
+        }
+
+    def ask(self, action: str) -> tuple[str, ...]:
+        """Ask the run for something; what it was asked for and has not done yet."""
+        if not is_inside(self.folder / REQUESTS, self.folder):
+            raise RunError(f"{self.folder / REQUESTS}: is not in the folder of the run; remove it")
+        ask(self.run, action)
+        return asked(self.run)
+
+    def _versions(self) -> dict[str, Any]:
         try:
-            run = Run.open(self.folder)
-            return About(run.preset, "", **_from_config(tomllib.loads(self.text(CONFIG))))
-        except (SoulsError, OSError, ValueError) as error:
-            return About(problem=str(error))
+            versions = json.loads(self._text_or_empty(VERSIONS))
+        except ValueError:
+            return {}
+        return versions if isinstance(versions, dict) else {}
+
+    def _text_or_empty(self, name: str) -> str:
+        try:
+            return self.text(name)
+        except SoulsError:
+            return ""
 
     def _changed(self) -> str:
         try:
@@ -131,9 +142,13 @@ class Dossier:
         """Recordings of fights, the newest first."""
         return files_in(self.run.recordings, RECORDINGS, self.folder)
 
-    def evaluations(self) -> list[Path]:
-        """Files of evaluations, the newest first."""
-        return files_in(self.run.evaluations_folder, (".json",), self.folder)
+    def evaluations(self) -> dict[str, Path]:
+        """Files of evaluations by name, the newest first; one is that of now, while training."""
+        files = files_in(self.run.evaluations_folder, (".json",), self.folder)
+        found = {file.stem: file for file in files if file.stem != LIVE}
+        if self.run.judged_file.is_file() and is_inside(self.run.judged_file, self.folder):
+            found[LIVE] = self.run.judged_file
+        return dict(sorted(found.items(), key=lambda item: _stamp(item[1])[2], reverse=True))
 
     def text(self, name: str) -> str:
         """The text of one of the run's own files; RunError if it leads elsewhere or is no text."""
@@ -167,7 +182,7 @@ class Library:
         self.root = root
         self._clock = clock
         self._lock = threading.Lock()
-        self._dossiers: dict[str, Dossier] = {}
+        self._runs: dict[str, RunDetails] = {}
         self._entries: list[Entry] = []
         self._looked_s = -LOOK_EVERY_S
 
@@ -176,28 +191,46 @@ class Library:
         with self._lock:
             if self._clock() - self._looked_s >= LOOK_EVERY_S:
                 self._refresh()
-                found = [dossier.entry() for dossier in self._dossiers.values()]
+                found = [details.entry() for details in self._runs.values()]
                 self._entries = sorted(found, key=lambda entry: (entry["updated"], entry["id"]), reverse=True)
                 self._looked_s = self._clock()
             return self._entries
 
-    def find(self, id: str) -> Dossier | None:
+    def summary(self) -> dict[str, Any]:
+        """All runs, and where they are."""
+        return {"root": str(self.root), "runs": self.entries()}
+
+    def find(self, id: str) -> RunDetails | None:
         """A run by its id, if it is there."""
         with self._lock:
-            dossier = self._dossiers.get(id)
-            if dossier is None or not _is_run(dossier.folder):
+            details = self._runs.get(id)
+            if details is None or not _is_run(details.folder):
                 self._refresh()
-            return self._dossiers.get(id)
+            return self._runs.get(id)
 
-    def known(self, id: str) -> Dossier | None:
-        """A run that was there when all were listed last."""
-        return self._dossiers.get(id)
+    def event(self, id: str) -> dict[str, Any]:
+        """A run in short, for those who look at it."""
+        details = self.find(id)
+        if details is None:
+            return {"id": id, "gone": True}
+        entry = next((entry for entry in self.entries() if entry["id"] == id), None) or details.entry()
+        fights, evaluations = details.recordings(), details.evaluations()
+        name, file = next(iter(evaluations.items()), (None, None))
+        return {
+            "id": id,
+            **{key: entry[key] for key in IN_EVENT},
+            "asked": asked(details.run),
+            "newest_fight": fights[0].stem if fights else None,
+            "newest_evaluation": name,
+            "evaluated": utc_stamp(datetime.fromtimestamp(_stamp(file)[2] / 1e9, UTC)) if file else None,
+            "gone": False,
+        }
 
     def _refresh(self) -> None:
         folders = run_folders(self.root)
-        kept = self._dossiers
-        self._dossiers = {
-            name: kept[name] if name in kept and kept[name].folder == folder else Dossier(name, folder)
+        kept = self._runs
+        self._runs = {
+            name: kept[name] if name in kept and kept[name].folder == folder else RunDetails(name, folder)
             for name, folder in folders.items()
         }
 
@@ -271,3 +304,13 @@ def _from_config(config: dict[str, Any]) -> dict[str, Any]:
         "engine": str(engine or ""),
         "steps": steps if isinstance(steps, int) else 0,
     }
+
+
+def _declaration(name: str) -> dict[str, str]:
+    from soulsai.telemetry.metrics import metric
+
+    try:
+        found = metric(name)
+    except MisuseError:  # of another version of this program
+        return {"name": name, "unit": "", "kind": "gauge", "text": ""}
+    return {"name": name, "unit": found.unit, "kind": found.kind, "text": found.text}

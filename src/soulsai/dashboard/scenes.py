@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import base64
 import functools
+import html
+import json
 import math
+import re
 from collections.abc import Iterable
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from soulsai.dashboard.drawing import Drawing
-from soulsai.dashboard.ground import ground_of
-from soulsai.dashboard.sharing import page_of
+from soulsai.dashboard.drawing import Drawing, ground_of
 from soulsai.evaluation.evaluation import FALL
-from soulsai.evaluation.thoughts import PROBABILITY, Thoughts, Told, read_told, spec_of
+from soulsai.evaluation.thoughts import PROBABILITY, FightFile, Thoughts, read_fight_file, spec_of
 from soulsai.evaluation.video import OUTCOMES
 from soulsgym.actions import ACTION_CONTROLS, ACTION_NAMES, DIRECTIONS
-from soulsgym.errors import MisuseError, RecordingError
+from soulsgym.errors import MisuseError, RecordingError, SoulsError
 from soulsgym.render.areas import Stand
 from soulsgym.render.history import FALL_MOVE, History
 from soulsgym.render.names import UNKNOWN, boss_label_names, plain_name, player_label_names
@@ -33,6 +35,15 @@ HERE = Stand(0.0, 0.0, 0.0)
 """Blows are drawn as seen by whoever strikes: the browser moves them along with the body."""
 INVULNERABLE, ROLLING, PARRYING, FALLING, OPENED, LOCKED = (1 << i for i in range(6))
 PROBABILITY_DIGITS, VALUE_DIGITS = 4, 3
+
+VIEWER = Path(__file__).parent / "static" / "viewer"
+PARTS = (
+    "elements.js", "scene.js", "camera.js", "stones.js", "stage.js", "hud.js", "panels.js", "controls.js", "player.js",
+    "shared.js",
+)  # fmt: skip
+"""In the order in which they need each other: in one file there are no imports."""
+IMPORT = re.compile(r"^import\s[^;]*;\s*$", re.MULTILINE)
+EXPORT = re.compile(r"^export\s+(?=(?:async\s+)?(?:function|class|const)\b)", re.MULTILINE)
 
 Scene = dict[str, Any]
 
@@ -56,17 +67,31 @@ def fights_in(file: Path) -> list[dict[str, Any]]:
 
 @functools.lru_cache(maxsize=4096)
 def _entries(file: Path, _changed_ns: int, _size: int) -> tuple[dict[str, Any], ...]:
-    told = read_told(file)
+    told = read_fight_file(file)
     spec = spec_of(told)
     return tuple(_entry(told, spec, number, low, high) for number, (low, high) in enumerate(told.recording.bounds(), 1))
 
 
-def _entry(told: Told, spec: FightSpec, number: int, low: int, high: int) -> dict[str, Any]:
+def fights_of(files: Iterable[Path]) -> dict[str, tuple[dict[str, Any], Path]]:
+    """All fights of recordings by name, each with its file; recordings that cannot be read are left out."""
+    found: dict[str, tuple[dict[str, Any], Path]] = {}
+    for file in files:
+        try:
+            fights = fights_in(file)
+        except (SoulsError, OSError):
+            continue
+        for fight in fights:
+            name = fight_name(file, fight["number"])
+            found.setdefault(name, ({"name": name, "file": file.name, **fight}, file))
+    return found
+
+
+def _entry(told: FightFile, spec: FightSpec, number: int, low: int, high: int) -> dict[str, Any]:
     last = told.recording.fights[high - 1]
     return {
         "number": number,
         "step": told.about.get("step"),
-        "outcome": OUTCOMES.get(Outcome(int(last["outcome"])), UNKNOWN) if _is_outcome(last) else UNKNOWN,
+        "outcome": next((words for outcome, words in OUTCOMES.items() if outcome == last["outcome"]), UNKNOWN),
         "killed_by": _killer(last, spec),
         "time_s": round(float(last["time_s"]), 1),
         "steps": high - low,
@@ -75,10 +100,6 @@ def _entry(told: Told, spec: FightSpec, number: int, low: int, high: int) -> dic
         "thoughts": told.thoughts is not None,
         "engine": str(told.about.get("engine", UNKNOWN)),
     }
-
-
-def _is_outcome(fight: np.void) -> bool:
-    return int(fight["outcome"]) in [int(outcome) for outcome in Outcome]
 
 
 def _killer(fight: np.void, spec: FightSpec) -> str:
@@ -99,10 +120,10 @@ def _share(value: float, most: float) -> float:
 
 def scene_of(file: Path, number: int) -> Scene:
     """Fight `number`, counted from 1, of a recording: all that the browser needs to play it, as plain values."""
-    return scene_from(read_told(file), fight_name(file, number), number)
+    return scene_from(read_fight_file(file), fight_name(file, number), number)
 
 
-def scene_from(told: Told, name: str, number: int = 1) -> Scene:
+def scene_from(told: FightFile, name: str, number: int = 1) -> Scene:
     """The same of fights that are in no file."""
     bounds = told.recording.bounds()
     if not 1 <= number <= len(bounds):
@@ -125,11 +146,6 @@ def scene_from(told: Told, name: str, number: int = 1) -> Scene:
         "thoughts": _thoughts(told.thoughts and told.thoughts.of(low, high)),
         "reason": told.reason,
     }
-
-
-def shared_page(scene: Scene, title: str = "") -> str:
-    """One HTML file that plays the fight wherever it is opened: script, style and data are inside."""
-    return page_of(scene, title or f"{scene['boss']}: {scene['outcome']} after {scene['time_s']} s")
 
 
 def _known(fights: Fights, spec: FightSpec) -> Fights:
@@ -314,3 +330,22 @@ def _rounded(values: npt.NDArray[np.float32], digits: int) -> Any:
 
 def _base64(array: npt.NDArray[np.uint8]) -> str:
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+
+
+# ---------------------------------------------------------------- the page of one fight
+
+
+def shared_page(scene: Scene, title: str = "") -> str:
+    """One HTML file that plays the fight wherever it is opened: script, style and data are inside."""
+    script = "\n".join(EXPORT.sub("", IMPORT.sub("", _text(name))) for name in PARTS)
+    return Template(_text("shared.html")).substitute(
+        title=html.escape(title or f"{scene['boss']}: {scene['outcome']} after {scene['time_s']} s"),
+        style=_text("viewer.css").replace("</", "<\\/"),
+        # Neither data nor script may end their element, whatever names somebody has put into a recording.
+        scene=json.dumps(scene, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
+        script=script.replace("</script", "<\\/script"),
+    )
+
+
+def _text(name: str) -> str:
+    return (VIEWER / name).read_text(encoding="utf-8")

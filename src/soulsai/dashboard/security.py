@@ -1,11 +1,11 @@
-"""Who may ask for what: the host, the token, the size and the origin of a request, before anything else sees it."""
+"""Who may ask for what: the host, the token and the origin of a request, before anything else sees it."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import ipaddress
-import secrets
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -14,12 +14,9 @@ from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from soulsai.dashboard.answers import error
+from soulsai.dashboard.answers import NO_STORE, error
 
 LONGEST_BODY = 4 * 1024
-LONGEST_URL = 8 * 1024
-SHORTEST_TOKEN = 12
-METHODS = ("GET", "HEAD", "POST")
 MARK = ("x-souls", "page")
 """A header that pages of other sites cannot send."""
 OPEN = ("/healthz",)
@@ -39,7 +36,7 @@ HEADERS = {
 
 
 @dataclass(frozen=True)
-class Door:
+class AccessCheck:
     """What is needed to come in: a token, or a name of this machine, or both."""
 
     loopback: bool
@@ -64,25 +61,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def new_token() -> str:
-    """A token that nobody guesses."""
-    return secrets.token_urlsafe(24)
-
-
-class Refusal(Exception):
-    """A request that is not answered."""
-
-    def __init__(self, status: int, reason: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(reason)
-        self.status, self.headers = status, headers or {}
-
-
 class Guard:
     """Lets through what may pass, and marks all answers."""
 
-    def __init__(self, app: ASGIApp, door: Door) -> None:
+    def __init__(self, app: ASGIApp, access: AccessCheck) -> None:
         self._app = app
-        self._door = door
+        self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Look at a request before the pages do."""
@@ -98,39 +82,36 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        try:
-            answer = self._look(scope)
-        except Refusal as refusal:
-            answer = error(refusal.status, str(refusal), refusal.headers)
-        if answer is not None:
-            await answer(scope, receive, marked)
-        else:
-            await self._app(scope, receive, marked)
-
-    def _look(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        _check_size(scope, headers)
-        if scope["method"] not in METHODS:
-            raise Refusal(405, f"method {scope['method'][:20]} is not used here; GET and POST are")
-        if self._door.loopback:
-            _check_host(headers)
+        answer = next(self._refusals(scope, headers), None) or self._check_token(scope, headers)
+        await (answer or self._app)(scope, receive, marked)
+
+    def _refusals(self, scope: Scope, headers: Headers) -> Iterator[Response]:
+        # A page of another site can have its name lead here; it cannot have the browser say another name.
+        if self._access.loopback and not _is_local_name(headers.getlist("host")):
+            yield error(403, "this page is for this machine only: open it as http://127.0.0.1 with its port")
         if scope["method"] == "POST":
-            _check_origin(scope, headers)
-        if self._door.token and scope["path"] not in OPEN:
-            return self._check_token(scope, headers)
-        return None
+            (name, value), own = MARK, f"{scope.get('scheme', 'http')}://{headers.get('host', '')}"
+            site = headers.get("sec-fetch-site", "none")
+            if headers.get(name) != value:
+                yield error(403, f"only the page itself may ask for this; programs send the header {name}: {value}")
+            if headers.get("origin", own) != own or site not in ("same-origin", "none"):
+                yield error(403, "a page of another site asked for this; open this page itself")
 
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
-        kind, _, told = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and same(told.strip(), self._door.token):
+        access, is_get = self._access, scope["method"] == "GET"
+        if not access.token or scope["path"] in OPEN:
             return None
-        if same(cookie_parser(headers.get("cookie", "")).get(self._door.cookie, ""), self._door.pass_word):
-            return self._without_token(scope) if scope["method"] == "GET" else None
+        kind, _, told = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and same(told.strip(), access.token):
+            return None
+        if same(cookie_parser(headers.get("cookie", "")).get(access.cookie, ""), access.pass_word):
+            return self._without_token(scope) if is_get else None
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-        if scope["method"] == "GET" and same(query.get("token", ""), self._door.token):
+        if is_get and same(query.get("token", ""), access.token):
             return self._without_token(scope)
         how = "open the page with the whole address that was printed at its start, ?token=... included"
-        raise Refusal(401, f"this page needs its token: {how}", {"www-authenticate": 'Bearer realm="souls"'})
+        return error(401, f"this page needs its token: {how}", {"www-authenticate": 'Bearer realm="souls"'})
 
     def _without_token(self, scope: Scope) -> Response | None:
         """Ask again without it: so it stays out of the history of the browser, and out of what is copied."""
@@ -140,11 +121,9 @@ class Guard:
             return None
         # One slash: two would be the address of another server.
         place = "/" + scope["path"].lstrip("/\\") + (f"?{urlencode(kept)}" if kept else "")
-        answer = RedirectResponse(place, 303, {"cache-control": "no-store"})
+        answer = RedirectResponse(place, 303, NO_STORE)
         secure = scope.get("scheme") == "https"
-        answer.set_cookie(
-            self._door.cookie, self._door.pass_word, httponly=True, samesite="strict", path="/", secure=secure
-        )
+        answer.set_cookie(self._access.cookie, self._access.pass_word, httponly=True, samesite="strict", secure=secure)
         return answer
 
 
@@ -153,31 +132,8 @@ def same(told: str, expected: str) -> bool:
     return bool(expected) and hmac.compare_digest(told.encode("utf-8", "replace"), expected.encode())
 
 
-def _check_size(scope: Scope, headers: Headers) -> None:
-    if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_URL:
-        raise Refusal(414, f"the address is longer than {LONGEST_URL:,} bytes; ask for less at once")
-    length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length[:20]) > LONGEST_BODY:
-        raise Refusal(413, f"a request may have {LONGEST_BODY:,} bytes at most")
-
-
-def _check_host(headers: Headers) -> None:
-    """A page of another site can have its name lead here; it cannot have the browser say another name."""
-    told = headers.getlist("host")
+def _is_local_name(told: Sequence[str]) -> bool:
     try:
-        host = urlsplit(f"//{told[0]}").hostname if len(told) == 1 else None
+        return len(told) == 1 and is_loopback(urlsplit(f"//{told[0]}").hostname or "")
     except ValueError:
-        host = None
-    if host is None or not is_loopback(host):
-        raise Refusal(403, "this page is for this machine only: open it as http://127.0.0.1 with its port")
-
-
-def _check_origin(scope: Scope, headers: Headers) -> None:
-    name, value = MARK
-    if headers.get(name) != value:
-        raise Refusal(403, f"only the page itself may ask for this; programs send the header {name}: {value}")
-    origin = headers.get("origin")
-    if origin is not None and origin != f"{scope.get('scheme', 'http')}://{headers.get('host', '')}":
-        raise Refusal(403, "a page of another site asked for this; open this page itself")
-    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise Refusal(403, "a page of another site asked for this; open this page itself")
+        return False

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +23,7 @@ END_S = 2
 MOST_REQUESTS = 128
 """At the same time, open streams of events among them."""
 LONGEST_HEADERS = 16 * 1024
-SWITCH_S = 0.001
-LOOK_S = 1.0
+SHORTEST_TOKEN = 12
 EVERYWHERE = ("0.0.0.0", "::")
 
 
@@ -35,7 +32,7 @@ class ServerError(SoulsError):
 
 
 @dataclass(frozen=True)
-class Wish:
+class ServeOptions:
     """How the page is to be served; without a port the usual one, or the next one that is free."""
 
     root: Path
@@ -44,64 +41,46 @@ class Wish:
     token: str = ""
 
 
-def serve(wish: Wish, say: Callable[[str], None], *, until: Callable[[Callable[[], None]], None] | None = None) -> None:
+def serve(
+    options: ServeOptions, say: Callable[[str], None], *, until: Callable[[Callable[[], None]], None] | None = None
+) -> None:
     """Serve until Ctrl-C. `say` gets the address when it answers; `until` gets a function that ends it."""
-    check_installed()
+    require("starlette", "uvicorn")
     from soulsai.dashboard.app import build
-    from soulsai.dashboard.board import Board
-    from soulsai.dashboard.cache import ColumnCache, default_folder
     from soulsai.dashboard.events import Streams
-    from soulsai.dashboard.security import Door
+    from soulsai.dashboard.library import Library
+    from soulsai.dashboard.security import AccessCheck, is_loopback
 
-    check_root(wish.root)
-    token = token_for(wish)
-    with closing(listen(wish.host, wish.port)) as listening, _quick_turns():
-        board = Board(wish.root, ColumnCache(default_folder()))
-        streams = Streams(board)
-        app = build(board, Door(_is_loopback(wish.host), token), streams)
-        server = _server(app, streams, lambda: say(address(wish.host, listening.getsockname()[1], token)))
+    if not options.root.is_dir():
+        raise ServerError(
+            f"{options.root}: there is no such folder; give the folder in which the runs are, or that of a run"
+        )
+    token = token_for(options)
+    with closing(listen(options.host, options.port)) as listening:
+        library = Library(options.root)
+        streams = Streams(library)
+        app = build(library, AccessCheck(is_loopback(options.host), token), streams)
+        server = _server(app, streams, lambda: say(address(options.host, listening.getsockname()[1], token)))
+
+        def end() -> None:
+            streams.close()
+            server.should_exit = True
+
         if until is not None:
-            until(lambda: _end(server, streams))
+            until(end)
         server.run([listening])
 
 
-@contextmanager
-def _quick_turns() -> Iterator[None]:
-    """Answers wait no longer than a moment for a thread that reads a long history."""
-    before_s = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_S)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before_s)
-
-
-def check_installed() -> None:
-    """Raise MissingPackage if packages of the page are missing."""
-    require("starlette", "uvicorn")
-
-
-def check_root(root: Path) -> None:
-    """ServerError if there is no such folder."""
-    if not root.is_dir():
-        raise ServerError(f"{root}: there is no such folder; give the folder in which the runs are, or that of a run")
-
-
-def token_for(wish: Wish) -> str:
+def token_for(options: ServeOptions) -> str:
     """The token that the page needs; a new one where others could reach it and none was given."""
-    from soulsai.dashboard.security import SHORTEST_TOKEN, new_token
-
-    if wish.token and (len(wish.token) < SHORTEST_TOKEN or not wish.token.isascii() or not wish.token.isprintable()):
-        raise MisuseError(
-            f"the token has {len(wish.token)} characters; give at least {SHORTEST_TOKEN} plain ones, or none to get one"
-        )
-    return wish.token or ("" if _is_loopback(wish.host) else new_token())
-
-
-def _is_loopback(host: str) -> bool:
     from soulsai.dashboard.security import is_loopback
 
-    return is_loopback(host)
+    token = options.token
+    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
+        raise MisuseError(
+            f"the token has {len(token)} characters; give at least {SHORTEST_TOKEN} plain ones, or none to get one"
+        )
+    return token or ("" if is_loopback(options.host) else secrets.token_urlsafe(24))
 
 
 def listen(host: str, port: int | None) -> socket.socket:
@@ -110,29 +89,21 @@ def listen(host: str, port: int | None) -> socket.socket:
     problem: OSError | None = None
     for number in wanted:
         try:
-            return _bound(host, number)
+            return _bind(host, number)
+        except socket.gaierror as error:
+            raise ServerError(
+                f"--host {host}: there is no such address on this machine; 127.0.0.1 is for it alone"
+            ) from error
         except (OSError, OverflowError) as error:
             problem = error if isinstance(error, OSError) else OSError(str(error))
-            if isinstance(error, socket.gaierror):
-                break
-    if isinstance(problem, socket.gaierror):
-        raise ServerError(f"--host {host}: there is no such address on this machine; 127.0.0.1 is for it alone")
-    why = (problem.strerror or str(problem)).lower() if problem else "no port is free"
+    why = os.strerror(problem.errno).lower() if problem and problem.errno else str(problem)
     raise ServerError(f"port {wanted[0]} on {host} cannot be used ({why}); choose another with --port, or leave it out")
 
 
-def _bound(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listening = socket.socket(family, kind, protocol)
-    try:
-        if sys.platform != "win32":  # There it would let two servers share a port.
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(place)
-        listening.listen(128)
-    except OSError:
-        listening.close()
-        raise
-    return listening
+def _bind(host: str, port: int) -> socket.socket:
+    family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+    return socket.create_server(place, family=family, backlog=128, dualstack_ipv6=both)
 
 
 def address(host: str, port: int, token: str = "") -> str:
@@ -175,34 +146,3 @@ def _server(app: Any, streams: Any, started: Callable[[], None]) -> Any:
             h11_max_incomplete_event_size=LONGEST_HEADERS,
         )
     )
-
-
-def _end(server: Any, streams: Any) -> None:
-    streams.close()
-    server.should_exit = True
-
-
-def end_with_input(end: Callable[[], None]) -> None:
-    """End when standard input does, or the process that started this one: a page goes when its training is gone."""
-
-    def end_after(wait: Callable[[], None]) -> None:
-        wait()
-        end()
-
-    for wait in (_until_input_ends, _until_left_alone):
-        threading.Thread(target=end_after, args=(wait,), name=wait.__name__, daemon=True).start()
-
-
-def _until_input_ends() -> None:
-    try:
-        while sys.stdin.buffer.read(4096):
-            pass
-    except (OSError, ValueError):
-        return
-
-
-def _until_left_alone() -> None:
-    """Another process may have got the other end of the input too, and still live."""
-    parent = os.getppid()
-    while os.getppid() == parent:
-        time.sleep(LOOK_S)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -14,27 +12,17 @@ import numpy.typing as npt
 
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.evaluation.tally import GRID_CELLS, GRID_M
+from soulsai.runs.metric_queries import Series
+from soulsai.runs.metrics import MetricsReader
 
-Row = Mapping[str, Any]
-"""A row of metrics: values by metric name, beside "step", "time" and perhaps "elapsed_s"."""
-NOT_METRICS = ("step", "time", "elapsed_s")
-MOST_POINTS = 1000
-"""More points than this make a curve slow to open and no clearer."""
+Found = Mapping[str, Series]
+"""Curves by metric."""
 HEIGHT_PX = 300
 COLOURS = ("#3b8ed0", "#e58606", "#2a9d8f", "#cc503e", "#8e6bbf", "#b8970a", "#d45fa0", "#7f8c8d")
 BAND = "rgba(229, 134, 6, 0.2)"
 """Colour of the interval around the evaluations, whose curve is the second."""
 SEE_THROUGH = "rgba(0, 0, 0, 0)"
 """The page's own colours, light or dark, show through; so do those of text and lines, which its style sheet sets."""
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A metric over steps or minutes."""
-
-    name: str
-    x: list[float]
-    y: list[float]
 
 
 @dataclass(frozen=True)
@@ -46,24 +34,24 @@ class Chart:
     body: str
 
 
-def metric_charts(rows: Sequence[Row]) -> tuple[list[Chart], list[Chart]]:
+def metric_charts(metrics: MetricsReader) -> tuple[list[Chart], list[Chart]]:
     """The charts everybody asks for, and those of all other metrics; those without data are left out."""
-    names = list(dict.fromkeys(name for row in rows for name in row if name not in NOT_METRICS))
+    names = metrics.names()
     wins = [name for name in ("win_rate/training", "win_rate/evaluation") if name in names]  # drawn in this order
     returns, terms = _family(names, "return/"), _family(names, "reward/")
     losses, times = _family(names, "loss/"), _family(names, "time/")
     single = [name for name in ("policy/entropy", "epsilon", "steps_per_s") if name in names]
     shown = {*wins, *_BOUNDS, *returns, *terms, *losses, *times, *single}
-    x = _steps(rows)
+    found = metrics.series(names)
     main = [
-        _win_chart("Win rate over steps", "steps", rows, wins, x),
-        _win_chart("Win rate over minutes", "minutes of training", rows, wins, _minutes(rows)),
-        _lines("Return", "sum of rewards of an episode", rows, returns, x),
-        _lines("Terms of the reward", "mean sum of each over an episode, weighted", rows, terms, x),
-        *(_lines(_TITLES.get(name, name), _NOTES.get(name, ""), rows, [name], x) for name in (*losses, *single)),
-        _time_chart(rows, times, x),
+        _win_chart("Win rate over steps", "steps", found, wins, 1.0),
+        _win_chart("Win rate over minutes", "minutes of training", metrics.series(names, "elapsed_s"), wins, 60.0),
+        _lines("Return", "sum of rewards of an episode", found, returns),
+        _lines("Terms of the reward", "mean sum of each over an episode, weighted", found, terms),
+        *(_lines(_TITLES.get(name, name), _NOTES.get(name, ""), found, [name]) for name in (*losses, *single)),
+        _lines("Where the time goes", "share of the loop's time by phase", found, times, is_share=True),
     ]
-    others = [_lines(name, "", rows, [name], x) for name in names if name not in shown]
+    others = [_lines(name, "", found, [name]) for name in names if name not in shown]
     return [chart for chart in main if chart], [chart for chart in others if chart]
 
 
@@ -76,55 +64,29 @@ def _family(names: Sequence[str], prefix: str) -> list[str]:
     return [name for name in names if name.startswith(prefix)]
 
 
-def _steps(rows: Sequence[Row]) -> list[float | None]:
-    return [_number(row.get("step")) for row in rows]
-
-
-def _minutes(rows: Sequence[Row]) -> list[float | None]:
-    """Time spent training where the rows say so; otherwise by the clock, pauses included."""
-    elapsed = [_number(row.get("elapsed_s")) for row in rows]
-    times = elapsed if any(value is not None for value in elapsed) else [_clock_s(row.get("time")) for row in rows]
-    first = 0.0 if times is elapsed else next((value for value in times if value is not None), 0.0)
-    return [None if value is None else (value - first) / 60.0 for value in times]
-
-
-def _clock_s(stamp: object) -> float | None:
-    if not isinstance(stamp, str):
-        return _number(stamp)
-    try:
-        return datetime.fromisoformat(stamp).timestamp()
-    except ValueError:
-        return None
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return None
-    return float(value)
-
-
-def curve(rows: Sequence[Row], name: str, x: Sequence[float | None]) -> Curve:
-    """The finite values of a metric, thinned out where there are very many; the last one always stays."""
-    points = [
-        (a, b) for row, a in zip(rows, x, strict=True) if a is not None and (b := _number(row.get(name))) is not None
-    ]
-    if len(points) > MOST_POINTS:
-        points = [points[i] for i in np.linspace(0, len(points) - 1, MOST_POINTS).round().astype(int)]
-    return Curve(name, [a for a, _ in points], [b for _, b in points])
-
-
 def _short(name: str) -> str:
     """A metric's name without its family, for legends."""
     return name.partition("/")[2] or name
 
 
-def _lines(title: str, note: str, rows: Sequence[Row], names: Sequence[str], x: Sequence[float | None]) -> Chart | None:
-    curves = [found for name in names if (found := curve(rows, name, x)).x]
+def _curves(found: Found, names: Sequence[str]) -> dict[str, tuple[list[float], list[float]]]:
+    """The finite values of the metrics that have any."""
+    curves = {name: (found[name].x, found[name].y) for name in names if name in found}
+    finite = {name: (x[np.isfinite(y)].tolist(), y[np.isfinite(y)].tolist()) for name, (x, y) in curves.items()}
+    return {name: curve for name, curve in finite.items() if curve[0]}
+
+
+def _lines(title: str, note: str, found: Found, names: Sequence[str], *, is_share: bool = False) -> Chart | None:
+    """A line for each metric; shares of a whole lie on top of each other."""
+    curves = _curves(found, names)
     if not curves:
         return None
-    figure = new_figure("steps", legend=len(curves) > 1)
-    for i, found in enumerate(curves):
-        figure.add_scatter(x=found.x, y=found.y, **_line(_short(found.name), i, few=len(found.x) < 40))
+    figure = new_figure("steps", legend=is_share or len(curves) > 1)
+    for i, (name, (x, y)) in enumerate(curves.items()):
+        style = _line(_short(name), i, few=len(x) < 40 and not is_share)
+        figure.add_scatter(x=x, y=y, stackgroup="all" if is_share else None, **style)
+    if is_share:
+        figure.update_yaxes(range=[0, 1], tickformat=".0%")
     return Chart(title, note, drawn(figure))
 
 
@@ -138,39 +100,23 @@ def _line(name: str, i: int, *, few: bool) -> dict[str, Any]:
     }
 
 
-def _win_chart(
-    title: str, axis: str, rows: Sequence[Row], names: Sequence[str], x: Sequence[float | None]
-) -> Chart | None:
-    curves = [found for name in names if (found := curve(rows, name, x)).x]
-    if not curves:
+def _win_chart(title: str, axis: str, found: Found, names: Sequence[str], unit: float) -> Chart | None:
+    curves = {name: ([place / unit for place in x], y) for name, (x, y) in _curves(found, [*names, *_BOUNDS]).items()}
+    if not curves.keys() & set(names):
         return None
     figure = new_figure(axis, legend=True)
-    low, high = (curve(rows, name, x) for name in _BOUNDS)
-    if low.x:
-        figure.add_scatter(x=high.x, y=high.y, mode="lines", line={"width": 0}, hoverinfo="skip", showlegend=False)
-        figure.add_scatter(
-            x=low.x, y=low.y, mode="lines", line={"width": 0}, fill="tonexty", fillcolor=BAND, name="95 % interval"
-        )
-    for found in curves:
-        is_training = found.name == "win_rate/training"
-        style = _line(_short(found.name), 0 if is_training else 1, few=not is_training)
-        figure.add_scatter(x=found.x, y=found.y, opacity=0.5 if is_training else 1.0, **style)
+    low, high = (curves.pop(name, None) for name in _BOUNDS)
+    if low and high:
+        edge = {"mode": "lines", "line": {"width": 0}}
+        figure.add_scatter(x=high[0], y=high[1], hoverinfo="skip", showlegend=False, **edge)
+        figure.add_scatter(x=low[0], y=low[1], fill="tonexty", fillcolor=BAND, name="95 % interval", **edge)
+    for name, (x, y) in curves.items():
+        is_training = name == "win_rate/training"
+        style = _line(_short(name), 0 if is_training else 1, few=not is_training)
+        figure.add_scatter(x=x, y=y, opacity=0.5 if is_training else 1.0, **style)
     figure.update_yaxes(range=[-0.02, 1.02], tickformat=".0%")
-    return Chart(
-        title, "greedy evaluations on unseen seeds, and training fights from the standard start", drawn(figure)
-    )
-
-
-def _time_chart(rows: Sequence[Row], names: Sequence[str], x: Sequence[float | None]) -> Chart | None:
-    curves = [found for name in names if (found := curve(rows, name, x)).x]
-    if not curves:
-        return None
-    figure = new_figure("steps", legend=True)
-    for i, found in enumerate(curves):
-        style = {"mode": "lines", "line": {"width": 0.5, "color": COLOURS[i % len(COLOURS)]}, "stackgroup": "time"}
-        figure.add_scatter(x=found.x, y=found.y, name=html.escape(_short(found.name)), **style)
-    figure.update_yaxes(range=[0, 1], tickformat=".0%")
-    return Chart("Where the time goes", "share of the loop's time by phase", drawn(figure))
+    note = "greedy evaluations on unseen seeds, and training fights from the standard start"
+    return Chart(title, note, drawn(figure))
 
 
 def place_charts(evaluation: Evaluation) -> list[Chart]:
@@ -190,8 +136,8 @@ def damage_chart(evaluation: Evaluation) -> list[Chart]:
     figure = new_figure("seconds since the fight began", legend=True)
     stretch_s = found.seconds[1] - found.seconds[0] if len(found.seconds) > 1 else 0.0
     middles = [second + stretch_s / 2.0 for second in found.seconds]
-    for i, (name, values) in enumerate((("dealt", found.dealt), ("taken", found.taken))):
-        style = _line(name, (0, 3)[i], few=len(middles) < 40)
+    for name, values, colour in (("dealt", found.dealt, 0), ("taken", found.taken, 3)):
+        style = _line(name, colour, few=len(middles) < 40)
         figure.add_scatter(x=middles, y=list(values), customdata=list(found.fights), **style)
     note = f"mean of a fight within {stretch_s:g} s, among those still going on" if stretch_s else "mean of a fight"
     return [Chart("Damage over time", note, drawn(figure))]

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from soulsai.config.schema import DEFAULT_BOSS
-from soulsai.evaluation.evaluation import FALL, Evaluation, EvaluationSettings
+from soulsai.evaluation.evaluation import FALL, Evaluation, EvaluationSettings, evaluation_seeds
+from soulsai.evaluation.fight_recorder import FightRecorder
 from soulsai.evaluation.fighter import Fighter, Flags, Int64s
-from soulsai.evaluation.seeds import evaluation_seeds
 from soulsai.evaluation.tally import Tally
-from soulsai.evaluation.witness import Witness
-from soulsgym.actions import NOTHING, Controls, controls_of
+from soulsgym.actions import NOTHING, controls_of
 from soulsgym.engine import Engine, standard_starts
 from soulsgym.errors import GameError, MisuseError
 from soulsgym.sim.engine import SimEngine
@@ -24,9 +23,7 @@ from soulsgym.spec.population import evaluation_specs
 from soulsgym.state import NUM_ACTIONS, Fights, Outcome, copied
 
 if TYPE_CHECKING:
-    from soulsgym.game.engine import GameOptions
-
-__all__ = ["Evaluation", "EvaluationSettings", "begin_fights", "evaluate", "made", "played_steps"]
+    from soulsgym.target import TargetOptions
 
 STEP_LIMIT = 3000
 """Steps of 0.1 s after which a fight counts as lost."""
@@ -37,13 +34,11 @@ BROKEN_AT_MOST = 3
 """Times in a row that the game may break off a fight before we give up."""
 
 Progress = Callable[[int, int], None]
-"""Told how many fights are over, and how many there are."""
-FighterMaker = Callable[[int], Fighter]
-"""Makes a fighter for as many fights side by side as it is told."""
+"""Is told how many fights are over, and how many there are."""
 
 
 def evaluate(
-    fighter: Fighter | FighterMaker,
+    fighter: Fighter,
     fights: int,
     *,
     seed: int = 0,
@@ -55,18 +50,16 @@ def evaluate(
     random_pose: bool = False,
     step_limit: int = STEP_LIMIT,
     no_hit: bool = False,
-    threads: int = 1,
     batch: int = BATCH,
     progress: Progress | None = None,
-    game: GameOptions | None = None,
-    witness: Witness | None = None,
+    game: TargetOptions | None = None,
+    recorder: FightRecorder | None = None,
 ) -> Evaluation:
     """Play `fights` fights, up to `batch` side by side, each step on its own so that every blow is counted.
 
-    With `variant="drawn:20"` they are played on each of 20 drawn files that training never uses. Instead of a fighter,
-    a function may be given that makes one for a number of fights side by side. With `game` they are fought in the
-    running game, one after the other; those that it breaks off are fought again. A `witness` keeps the records of the
-    first ones.
+    With `variant="drawn:20"` they are played on each of 20 drawn files that training never uses. With `game` they are
+    fought in the running game, one after the other; those that it breaks off are fought again. A `recorder` keeps the
+    records of the first ones.
     """
     _refuse_impossible(fights, step_limit, batch)
     specs = evaluation_specs(boss, variant)
@@ -81,17 +74,16 @@ def evaluate(
     endings = []
     for low in range(0, len(specs), files):
         group = specs[low : low + files]
-        one = made(fighter, len(group) * n)
         engine = (
             _game_engine(settings, game)
             if game
-            else SimEngine(group, len(group) * n, phase=phase, changes=full, randomize=randomize, threads=threads)
+            else SimEngine(group, len(group) * n, phase=phase, changes=full, randomize=randomize)
         )
         rounds = range(low * fights, (low + len(group)) * fights, len(group) * n)
         try:
             for first in rounds:
                 count = min(len(engine.fights), rounds.stop - first)
-                endings.append(_play_round(engine, one, settings, tally, first, count, progress, witness))
+                endings.append(_play_round(engine, fighter, settings, tally, first, count, progress, recorder))
         finally:
             engine.close()
     return _evaluation(settings, specs[0], tally, np.concatenate(endings))
@@ -102,12 +94,12 @@ def _share(number: int, most: int) -> int:
     return math.ceil(number / math.ceil(number / most))
 
 
-def _game_engine(settings: EvaluationSettings, game: GameOptions) -> Engine:
-    from soulsgym.game.engine import open_engine
+def _game_engine(settings: EvaluationSettings, game: TargetOptions) -> Engine:
+    from soulsgym.target import open_target
 
     if settings.variant != STANDARD or settings.randomize:
         raise MisuseError("the game has no variants and cannot be randomised; leave out --variant and --randomize")
-    return open_engine(load_fight(settings.boss).game, game, phase=settings.phase, changes=settings.full)
+    return open_target(load_fight(settings.boss), game, phase=settings.phase, changes=settings.full)
 
 
 def _play_round(
@@ -118,18 +110,18 @@ def _play_round(
     first: int,
     count: int,
     progress: Progress | None,
-    witness: Witness | None,
+    recorder: FightRecorder | None,
 ) -> Fights:
     """Play the fights `first`, `first` + 1, ... and return their last records."""
     for _ in range(BROKEN_AT_MOST + 1):
         begin_fights(engine, settings, first, count)
         tally.begin(engine.fights)
-        if witness is not None:
-            witness.begin(settings, first, count)
-        for before, controls, playing in played_steps(engine, fighter, settings):
+        if recorder is not None:
+            recorder.begin(settings, first, count)
+        for before, actions, playing in played_steps(engine, fighter, settings):
             tally.add(before, engine.fights, playing)
-            if witness is not None:
-                witness.add(before, controls)
+            if recorder is not None:
+                recorder.add(before, actions)
             if progress:
                 progress(first + count - int((engine.fights["outcome"] == RUNNING).sum()), settings.fights)
         tally.end()
@@ -137,8 +129,8 @@ def _play_round(
             break
     else:
         raise GameError(f"the game broke off a fight {BROKEN_AT_MOST + 1} times in a row; run souls doctor")
-    if witness is not None:
-        witness.end(engine.fights)
+    if recorder is not None:
+        recorder.end(engine.fights)
     if progress:
         progress(first + count, settings.fights)
     return copied(engine.fights)[:count]
@@ -148,11 +140,6 @@ def _refuse_impossible(fights: int, step_limit: int, batch: int) -> None:
     for name, value in (("number of fights", fights), ("step limit", step_limit), ("batch", batch)):
         if value < 1:
             raise MisuseError(f"{name} {value} is not possible; give 1 or more")
-
-
-def made(fighter: Fighter | FighterMaker, n: int) -> Fighter:
-    """The fighter itself, or what the function makes for `n` fights."""
-    return fighter(n) if callable(fighter) and not hasattr(fighter, "act") else cast(Fighter, fighter)
 
 
 def begin_fights(engine: Engine, settings: EvaluationSettings, first: int, count: int) -> None:
@@ -166,20 +153,20 @@ def begin_fights(engine: Engine, settings: EvaluationSettings, first: int, count
 
 def played_steps(
     engine: Engine, fighter: Fighter, settings: EvaluationSettings
-) -> Iterator[tuple[Fights, Controls, Flags]]:
-    """Play until all fights are over; for every step the records before it, the controls, and who was playing."""
+) -> Iterator[tuple[Fights, Int64s, Flags]]:
+    """Play until all fights are over; for every step the records before it, the actions, and who was playing."""
     fights = engine.fights
     fighter.begin(fights, np.ones(len(fights), np.bool_))
     for _ in range(settings.step_limit):
         playing = fights["outcome"] == RUNNING
         if not playing.any():
             return
-        controls = controls_of(_checked(fighter.act(fights), playing))
+        actions = _checked(fighter.act(fights), playing)
         before = copied(fights)
-        engine.step(controls)
+        engine.step(controls_of(actions))
         if settings.no_hit:
             _end_at_hit(fights, playing)
-        yield before, controls, playing
+        yield before, actions, playing
 
 
 def _checked(actions: Int64s, playing: Flags) -> Int64s:
@@ -200,7 +187,6 @@ def _end_at_hit(fights: Fights, playing: Flags) -> None:
 
 
 def _evaluation(settings: EvaluationSettings, spec: FightSpec, tally: Tally, endings: Fights) -> Evaluation:
-    places, hit_places = tally.places()
     return Evaluation(
         settings=settings,
         last_phase=len(spec.boss.phases) if settings.full else settings.phase,
@@ -218,9 +204,9 @@ def _evaluation(settings: EvaluationSettings, spec: FightSpec, tally: Tally, end
         attacks=tally.attacks(),
         deaths=tally.deaths(),
         hits=tally.hits(),
-        places=places,
-        hit_places=hit_places,
-        damage_over_time=tally.damage_over_time(),
+        places=tally.places,
+        hit_places=tally.hit_places,
+        damage_over_time=tally.pace.damage_over_time(),
     )
 
 

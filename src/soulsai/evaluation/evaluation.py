@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -22,6 +23,8 @@ FORMAT = 1
 """Version of the JSON; rises when the meaning of a key changes."""
 FALL = "fall"
 """How a death without a blow is listed."""
+EVALUATION_SALT = 0x6576616C
+"""The letters `eval`, so that the stream of seeds is anything but that of training."""
 PER_FIGHT = {
     "outcome": np.int32,
     "time_s": np.float64,
@@ -33,6 +36,18 @@ PER_FIGHT = {
 }
 Groups = Mapping[str, int]
 """Counts by name."""
+
+
+def evaluation_seeds(seed: int, first: int, count: int) -> npt.NDArray[np.uint64]:
+    """Seeds of the fights `first`, `first` + 1, ... of an evaluation.
+
+    Hashed from the user's seed, the purpose and the number of the fight: an agent is never judged by fights it was
+    trained on, and fight `i` of a seed is the same however many there are and however they are dealt out.
+    """
+    if seed < 0:
+        raise MisuseError(f"seed {seed} is negative; give 0 or more")
+    sequences = (np.random.SeedSequence([EVALUATION_SALT, seed, fight]) for fight in range(first, first + count))
+    return np.array([sequence.generate_state(1, np.uint64)[0] for sequence in sequences], np.uint64)
 
 
 @dataclass(frozen=True)
@@ -114,7 +129,7 @@ class PhaseCount:
 
 @dataclass(frozen=True)
 class Quartiles:
-    """A quarter of the values lies below the first, a half below the second, three quarters below the third."""
+    """The 25th percentile, the median and the 75th percentile of some values."""
 
     low: float
     median: float
@@ -163,6 +178,7 @@ class Evaluation:
     places: npt.NDArray[np.int64]  # steps by metres ahead of and to the right of the boss; see tally.GRID_M
     hit_places: npt.NDArray[np.int64]  # the same for the hits alone
     damage_over_time: DamageOverTime | None = None  # not known of old files
+    players: tuple[str, ...] = ()  # who played: one, or one for each phase; nobody is named in old files
 
     @property
     def fights(self) -> int:
@@ -173,6 +189,11 @@ class Evaluation:
     def won(self) -> npt.NDArray[np.bool_]:
         """Fights in which the boss died."""
         return np.equal(self.outcome, Outcome.WON)
+
+    @property
+    def taken_over_by(self) -> str:
+        """Who played the later phases, if that was another."""
+        return " and ".join(self.players[1:])
 
     @property
     def wins(self) -> int:
@@ -250,16 +271,8 @@ class Evaluation:
         return tuple(self._phase(phase) for phase in range(self.settings.phase, self.last_phase + 1))
 
     def _phase(self, phase: int) -> PhaseCount:
-        ended = self.outcome[self.phase == phase]
-        counts = {outcome: int((ended == outcome).sum()) for outcome in Outcome}
-        return PhaseCount(
-            phase=phase,
-            reached=int((self.phase >= phase).sum()),
-            won=counts[Outcome.WON],
-            died=counts[Outcome.DIED],
-            fell=counts[Outcome.FELL],
-            time_outs=counts[Outcome.RUNNING],
-        )
+        ended, kinds = self.outcome[self.phase == phase], (Outcome.WON, Outcome.DIED, Outcome.FELL, Outcome.RUNNING)
+        return PhaseCount(phase, int((self.phase >= phase).sum()), *(int((ended == kind).sum()) for kind in kinds))
 
     @property
     def time_to_kill_s(self) -> Quartiles | None:
@@ -299,10 +312,10 @@ class Evaluation:
             "died": self.died,
             "fell": self.fell,
             "time_outs": self.time_outs,
-            "phases": [dataclasses.asdict(phase) for phase in self.phases],
-            "time_to_kill_s": _plain(self.time_to_kill_s),
-            "hp_left": _plain(self.hp_left),
-            "boss_hp_left": _plain(self.boss_hp_left),
+            "phases": msgspec.to_builtins(self.phases),
+            "time_to_kill_s": msgspec.to_builtins(self.time_to_kill_s),
+            "hp_left": msgspec.to_builtins(self.hp_left),
+            "boss_hp_left": msgspec.to_builtins(self.boss_hp_left),
             "mean_damage_taken": float(self.damage_taken.mean()),
         }
 
@@ -311,6 +324,7 @@ class Evaluation:
         content = {
             "format": FORMAT,
             "settings": dataclasses.asdict(self.settings),
+            "players": list(self.players),
             "summary": self.summary(),
             "last_phase": self.last_phase,
             "attacks": [self._attack(attack) for attack in self.attacks],
@@ -336,9 +350,7 @@ class Evaluation:
         """What `to_json` wrote."""
         try:
             return _read(json.loads(text))
-        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-            if isinstance(error, MisuseError):
-                raise
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError, msgspec.ValidationError) as error:
             raise MisuseError(f"evaluation cannot be read ({error!r}); evaluate again") from error
 
 
@@ -348,47 +360,32 @@ def _drawn(file: DrawnFile) -> dict[str, Any]:
 
 
 def _quartiles(values: npt.NDArray[np.float64]) -> Quartiles | None:
-    if not len(values):
-        return None
-    low, median, high = np.quantile(values, (0.25, 0.5, 0.75))
-    return Quartiles(float(low), float(median), float(high))
-
-
-def _plain(quartiles: Quartiles | None) -> dict[str, float] | None:
-    return None if quartiles is None else dataclasses.asdict(quartiles)
+    return Quartiles(*np.quantile(values, (0.25, 0.5, 0.75)).tolist()) if len(values) else None
 
 
 def _read(content: dict[str, Any]) -> Evaluation:
     if content["format"] != FORMAT:
-        raise MisuseError(f"evaluation has format {content['format']!r}, this version reads {FORMAT}; evaluate again")
-    settings, per_fight = EvaluationSettings(**content["settings"]), content["per_fight"]
-    columns = {name: np.array(per_fight[name], kind) for name, kind in PER_FIGHT.items()}
-    killed_by = tuple(str(name) for name in per_fight["killed_by"])
-    for name, column in (*columns.items(), ("killed_by", killed_by)):
+        raise ValueError(f"format {content['format']!r}, this version reads {FORMAT}")
+    settings, per_fight = msgspec.convert(content["settings"], EvaluationSettings), content["per_fight"]
+    columns: dict[str, Any] = {name: np.array(per_fight[name], kind) for name, kind in PER_FIGHT.items()}
+    columns["killed_by"] = msgspec.convert(per_fight["killed_by"], tuple[str, ...])
+    for name, column in columns.items():
         if len(column) != settings.fights:
             raise ValueError(f"{name} has {len(column)} entries for {settings.fights} fights")
     if (files := len(settings.draw_seeds)) and (not settings.fights or settings.fights % files):
         raise ValueError(f"{settings.fights} fights cannot be of {files} files alike")
-    fields = [field.name for field in dataclasses.fields(AttackCount)]
+    over_time = msgspec.convert(content.get("damage_over_time"), DamageOverTime | None)
+    if over_time and len({len(column) for column in dataclasses.astuple(over_time)}) > 1:
+        raise ValueError("the columns of damage_over_time differ in length")
     return Evaluation(
         settings=settings,
         last_phase=int(content["last_phase"]),
-        killed_by=killed_by,
-        attacks=tuple(AttackCount(**{name: attack[name] for name in fields}) for attack in content["attacks"]),
-        deaths=Breakdown(**content["deaths"]),
-        hits=Breakdown(**content["hits"]),
+        attacks=msgspec.convert(content["attacks"], tuple[AttackCount, ...]),
+        deaths=msgspec.convert(content["deaths"], Breakdown),
+        hits=msgspec.convert(content["hits"], Breakdown),
         places=np.array(content["places"], np.int64),
         hit_places=np.array(content["hit_places"], np.int64),
-        damage_over_time=_damage_over_time(content.get("damage_over_time")),
+        damage_over_time=over_time,
+        players=msgspec.convert(content.get("players", ()), tuple[str, ...]),
         **columns,
     )
-
-
-def _damage_over_time(content: dict[str, Any] | None) -> DamageOverTime | None:
-    if content is None:
-        return None
-    kinds = {"seconds": float, "taken": float, "dealt": float, "fights": int}
-    columns = {name: tuple(map(kind, content[name])) for name, kind in kinds.items()}
-    if len({len(column) for column in columns.values()}) > 1:
-        raise ValueError("the columns of damage_over_time differ in length")
-    return DamageOverTime(**columns)

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from soulsgym.errors import MisuseError
 
 Interval = tuple[float, float]
-ROUNDING = 1e-7
-"""Tables as likely as the one seen count as such although rounding makes them a little likelier."""
 POWER = 0.8
 
 
@@ -42,28 +40,19 @@ def two_proportions(wins_a: int, n_a: int, wins_b: int, n_b: int) -> float:
     """Fisher's exact test, two-sided: how likely two equal fighters differ at least as much."""
     _check(wins_a, n_a)
     _check(wins_b, n_b)
-    wins = wins_a + wins_b
-    least, most = max(0, wins - n_b), min(n_a, wins)
-    logs = [_log_choices(n_a, k) + _log_choices(n_b, wins - k) for k in range(least, most + 1)]
-    total = _log_choices(n_a + n_b, wins)
-    seen = logs[wins_a - least]
-    return min(1.0, math.fsum(math.exp(log - total) for log in logs if log <= seen + ROUNDING))
+    from scipy.stats import fisher_exact  # late: it takes a while, and comes with the extra `train`
 
-
-def _log_choices(n: int, k: int) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return float(fisher_exact([[wins_a, n_a - wins_a], [wins_b, n_b - wins_b]]).pvalue)
 
 
 def paired(won_a: npt.NDArray[np.bool_], won_b: npt.NDArray[np.bool_]) -> float:
     """McNemar's exact test for the same fights fought by two: only those that one won and the other lost tell."""
     _, only_a, only_b, _ = _pairs(won_a, won_b)
-    different = only_a + only_b
-    tail, choices = 0, 1
-    for k in range(min(only_a, only_b) + 1):
-        tail += choices
-        choices = choices * (different - k) // (k + 1)
-    # Whole numbers until here, as halves to the power of thousands are zero in floating point.
-    return min(1.0, 2 * tail / (1 << different))
+    if not only_a + only_b:
+        return 1.0
+    from scipy.stats import binomtest
+
+    return float(binomtest(only_a, only_a + only_b).pvalue)
 
 
 def _pairs(won_a: npt.NDArray[np.bool_], won_b: npt.NDArray[np.bool_]) -> tuple[int, int, int, int]:

@@ -1,11 +1,12 @@
-"""Tables of an evaluation in HTML. Every text that goes in is escaped here and nowhere else."""
+"""Tables of an evaluation, for the terminal and in HTML, where every text is escaped here and nowhere else."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from soulsai.evaluation.evaluation import AttackCount, Breakdown, DrawnFile, Evaluation, Groups, Quartiles
+from soulsai.evaluation.evaluation import Breakdown, Evaluation, Groups, Quartiles
 from soulsai.runs.fight_files import short_name
 
 Cell = str | float | int | None
@@ -23,11 +24,26 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
+def shown(value: Cell) -> str:
+    """A cell as text."""
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
 def _cell(value: Cell) -> str:
-    if isinstance(value, Bar):
-        return value.html()
-    shown = "-" if value is None else f"{value:,}" if isinstance(value, int) else text(value)
-    return f"<td>{shown}</td>"
+    return value.html() if isinstance(value, Bar) else f"<td>{text(shown(value))}</td>"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, heads, and rows of which the first cell is a name."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+    def html(self) -> str:
+        """With its title."""
+        return f"<h3>{text(self.title)}</h3>{table(self.heads, self.rows)}"
 
 
 class Bar(str):
@@ -62,6 +78,7 @@ def kind_of(evaluation: Evaluation) -> str:
         "random poses" if settings.random_pose else "",
         "no hit allowed" if settings.no_hit else "",
         "in the game" if settings.engine == "game" else "",
+        f"{evaluation.taken_over_by} from phase 2 on" if evaluation.taken_over_by else "",
     ]
     who = f"{short_name(settings.boss)} ({short_name(settings.variant)})"
     return ", ".join([who, where, *filter(None, extras)])
@@ -70,66 +87,57 @@ def kind_of(evaluation: Evaluation) -> str:
 def overview(evaluations: Sequence[Evaluation]) -> str:
     """All evaluations in a line each."""
     heads = ("fights", "seed", "number", "wins", "95 % interval", "time-outs", "median time to kill")
-    return table(heads, (_overview_row(each) for each in evaluations))
-
-
-def _overview_row(evaluation: Evaluation) -> Sequence[Cell]:
-    low, high = evaluation.interval
-    return (
-        kind_of(evaluation),
-        str(evaluation.settings.seed),
-        evaluation.fights,
-        Bar(evaluation.win_rate),
-        f"{100 * low:.1f}-{100 * high:.1f}",
-        percent(evaluation.time_outs / evaluation.fights),
-        f"{evaluation.time_to_kill_s.median:.1f} s" if evaluation.time_to_kill_s else None,
-    )
-
-
-def drawn_files(evaluation: Evaluation) -> str:
-    """Drawn file by drawn file, the worst first."""
-    heads = ("drawn from seed", "wins", "95 % interval", "median time to kill", "most common cause of death", "times")
-    return table(heads, (_drawn_row(each) for each in sorted(evaluation.drawn_files, key=lambda file: file.win_rate)))
-
-
-def _drawn_row(file: DrawnFile) -> Sequence[Cell]:
-    low, high = file.interval
-    return (
-        str(file.seed),
-        Bar(file.win_rate),
-        f"{100 * low:.1f}-{100 * high:.1f}",
-        None if file.time_to_kill_s is None else f"{file.time_to_kill_s:.1f} s",
-        label(file.killed_by) or None,
-        file.deaths,
-    )
-
-
-def endings(evaluation: Evaluation) -> str:
-    """Phase by phase how the fights ended."""
-    heads = ("phase", "reached", "won in it", "died in it", "fell", "time-outs", "lost, of those who reached it")
     rows = (
-        (
-            str(each.phase),
-            each.reached,
-            each.won,
-            each.died,
-            each.fell,
-            each.time_outs,
-            Bar((each.died + each.fell + each.time_outs) / each.reached) if each.reached else None,
-        )
-        for each in evaluation.phases
-    )
+        (kind_of(each), str(each.settings.seed), each.fights, Bar(each.win_rate), _interval(each.interval),
+         percent(each.time_outs / each.fights), _seconds(each.time_to_kill_s.median if each.time_to_kill_s else None))
+        for each in evaluations
+    )  # fmt: skip
     return table(heads, rows)
 
 
-def lengths(evaluation: Evaluation) -> str:
-    """Times and health: a quarter of the fights, half, three quarters."""
-    rows = (
-        ("time to kill, won fights", *_spread(evaluation.time_to_kill_s, 1.0, "s")),
-        ("player's health left, won fights", *_spread(evaluation.hp_left, 100.0, "%")),
-        ("boss's health left, lost fights", *_spread(evaluation.boss_hp_left, 100.0, "%")),
-    )
-    return table(("", "a quarter below", "median", "a quarter above"), rows)
+def _interval(bounds: tuple[float, float]) -> str:
+    return f"{100 * bounds[0]:.1f}-{100 * bounds[1]:.1f}"
+
+
+def _seconds(value: float | None) -> str | None:
+    return None if value is None else f"{value:.1f} s"
+
+
+def tables_of(evaluation: Evaluation) -> list[Table]:
+    """How the fights went and what the boss's attacks did."""
+    found = [_endings(evaluation), _lengths(evaluation)]
+    found += [_attacks(evaluation)] if evaluation.attacks else []
+    return [_drawn_files(evaluation), *found] if evaluation.drawn_files else found
+
+
+def _drawn_files(evaluation: Evaluation) -> Table:
+    """The files by seed, the worst first."""
+    heads = ("drawn from seed", "wins", "95 %\ninterval", "median\ntime to kill", "most common\ncause of death")
+    rows = [
+        (str(each.seed), Bar(each.win_rate), _interval(each.interval), _seconds(each.time_to_kill_s),
+         f"{label(each.killed_by)} ({each.deaths:,})" if each.killed_by else None)
+        for each in sorted(evaluation.drawn_files, key=lambda file: file.win_rate)
+    ]  # fmt: skip
+    return Table("File by file", heads, rows)
+
+
+def _endings(evaluation: Evaluation) -> Table:
+    heads = ("phase", "reached", "won", "died", "fell", "time-outs", "lost")
+    rows = [
+        (str(each.phase), each.reached, each.won, each.died, each.fell, each.time_outs,
+         Bar((each.died + each.fell + each.time_outs) / each.reached) if each.reached else None)
+        for each in evaluation.phases
+    ]  # fmt: skip
+    return Table("How the fights ended", heads, rows)
+
+
+def _lengths(evaluation: Evaluation) -> Table:
+    rows = [
+        ("won: time to kill", *_spread(evaluation.time_to_kill_s, 1.0, "s")),
+        ("won: player health left", *_spread(evaluation.hp_left, 100.0, "%")),
+        ("lost: boss health left", *_spread(evaluation.boss_hp_left, 100.0, "%")),
+    ]
+    return Table("Of the fights", ("", "25th percentile", "median", "75th percentile"), rows)
 
 
 def _spread(quartiles: Quartiles | None, factor: float, unit: str) -> Sequence[Cell]:
@@ -138,24 +146,15 @@ def _spread(quartiles: Quartiles | None, factor: float, unit: str) -> Sequence[C
     return tuple(f"{factor * value:.1f} {unit}" for value in (quartiles.low, quartiles.median, quartiles.high))
 
 
-def attacks(evaluation: Evaluation) -> str:
-    """What every attack did, the most harmful first."""
-    heads = ("attack", "deaths", "share of all damage", "dodge rate", "hits", "dodged", "started", "damage")
-    return table(heads, (_attack_row(evaluation, each) for each in sorted(evaluation.attacks, key=lambda a: -a.damage)))
-
-
-def _attack_row(evaluation: Evaluation, attack: AttackCount) -> Sequence[Cell]:
-    rate = attack.dodge_rate
-    return (
-        label(attack.name),
-        attack.deaths,
-        Bar(evaluation.damage_share(attack)),
-        None if rate is None else Bar(rate),
-        attack.hits,
-        attack.dodged,
-        attack.started,
-        round(attack.damage),
-    )
+def _attacks(evaluation: Evaluation) -> Table:
+    """The most harmful first."""
+    heads = ("attack", "seen", "hits", "dodge\nrate", "damage\nper fight", "share of\ndamage", "deaths")
+    rows = [
+        (label(each.name), each.started, each.hits, None if each.dodge_rate is None else Bar(each.dodge_rate),
+         f"{each.damage / evaluation.fights:,.1f}", Bar(evaluation.damage_share(each)), each.deaths)
+        for each in sorted(evaluation.attacks, key=lambda attack: -attack.damage)
+    ]  # fmt: skip
+    return Table("What the boss's attacks did", heads, rows)
 
 
 def label(name: str) -> str:

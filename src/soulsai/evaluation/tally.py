@@ -50,8 +50,9 @@ class Tally:
         self._damage = np.zeros(len(self._names))
         self._hit_blows, self._fatal_blows = _Blows(spec), _Blows(spec)
         self._falls = 0
-        self._places, self._hit_places = (np.zeros((GRID_CELLS, GRID_CELLS), np.int64) for _ in range(2))
-        self._pace = _Pace()
+        # Steps and hits by where the player stood; rows from behind the boss to ahead, columns from left to right.
+        self.places, self.hit_places = (np.zeros((GRID_CELLS, GRID_CELLS), np.int64) for _ in range(2))
+        self.pace = Pace()
         self._now: Int64s = np.zeros(0, np.int64)  # attack that goes on in every fight
         self._now_hits: Int64s = np.zeros(0, np.int64)
         self._now_dodged: Int64s = np.zeros(0, np.int64)
@@ -60,14 +61,14 @@ class Tally:
         """A round of fights begins."""
         self._now = self._attack[fights["boss_move"]]
         self._now_hits, self._now_dodged = np.zeros(len(fights), np.int64), np.zeros(len(fights), np.int64)
-        self._pace.begin(len(fights))
+        self.pace.begin(len(fights))
 
     def add(self, before: Fights, after: Fights, playing: Flags) -> None:
         """Count a step of the fights that were `playing`."""
         self._add_attacks(before, after, playing)
         self._add_blows(before, after, playing)
-        self._pace.add(before, after, playing)
-        _count_places(self._places, after[playing])
+        self.pace.add(before, after, playing)
+        _count_places(self.places, after[playing])
 
     def end(self) -> None:
         """The round is over: what was dodged stays dodged."""
@@ -98,14 +99,6 @@ class Tally:
     def hits(self) -> Breakdown:
         """All blows that hurt."""
         return self._hit_blows.breakdown()
-
-    def places(self) -> tuple[Int64s, Int64s]:
-        """Steps and hits by where the player stood; rows from behind the boss to ahead, columns from left to right."""
-        return self._places, self._hit_places
-
-    def damage_over_time(self) -> DamageOverTime:
-        """How much damage was taken and dealt, by time since the fights began."""
-        return self._pace.damage_over_time()
 
     def _add_attacks(self, before: Fights, after: Fights, playing: Flags) -> None:
         attack = self._attack[after["boss_move"]]
@@ -138,7 +131,7 @@ class Tally:
             self._hits += np.bincount(attack, minlength=len(self._hits))
             np.add.at(self._damage, attack, after["damage_taken"][hit])
             self._hit_blows.add(attack, before[hit])
-            _count_places(self._hit_places, before[hit])
+            _count_places(self.hit_places, before[hit])
         over = playing & (after["outcome"] != Outcome.RUNNING)
         fatal = np.flatnonzero(over & (after["outcome"] == Outcome.DIED))
         if len(fatal):
@@ -146,11 +139,11 @@ class Tally:
         self._falls += int((over & (after["outcome"] == Outcome.FELL)).sum())
 
 
-class _Pace:
+class Pace:
     """Sums of damage by stretch of the fight, and how many fights came to each."""
 
     def __init__(self) -> None:
-        self._taken, self._dealt, self._reached = np.zeros(0), np.zeros(0), np.zeros(0)
+        self._sums = np.zeros((3, 0))  # damage taken, damage dealt, fights that came here; by stretch
         self._in: Int64s = np.zeros(0, np.int64)  # stretch that every fight is in
 
     def begin(self, n: int) -> None:
@@ -159,31 +152,22 @@ class _Pace:
 
     def add(self, before: Fights, after: Fights, playing: Flags) -> None:
         """A step belongs to the stretch in which it began."""
-        stretch = (before["time_s"] * (1.0 / STRETCH_S) + 1e-4).astype(np.int64)
         rows = np.flatnonzero(playing)
-        here = stretch[rows]
-        self._grow(int(here.max(initial=-1)) + 1)
-        size = len(self._reached)
-        self._taken += np.bincount(here, after["damage_taken"][rows], size)
-        self._dealt += np.bincount(here, after["damage_dealt"][rows], size)
-        self._reached += np.bincount(here, self._in[rows] != here, size)
+        here = (before["time_s"][rows] * (1.0 / STRETCH_S) + 1e-4).astype(np.int64)
+        size = max(int(here.max(initial=-1)) + 1, self._sums.shape[1])
+        self._sums = np.pad(self._sums, ((0, 0), (0, size - self._sums.shape[1])))
+        for i, values in enumerate((after["damage_taken"][rows], after["damage_dealt"][rows], self._in[rows] != here)):
+            self._sums[i] += np.bincount(here, values, size)
         self._in[rows] = here
-
-    def _grow(self, size: int) -> None:
-        more = size - len(self._reached)
-        if more > 0:
-            self._taken, self._dealt, self._reached = (
-                np.concatenate([sums, np.zeros(more)]) for sums in (self._taken, self._dealt, self._reached)
-            )
 
     def damage_over_time(self) -> DamageOverTime:
         """The means."""
-        reached = np.maximum(self._reached, 1.0)
+        taken, dealt, reached = self._sums
         return DamageOverTime(
             seconds=tuple((np.arange(len(reached)) * STRETCH_S).tolist()),
-            taken=tuple(np.round(self._taken / reached, 2).tolist()),
-            dealt=tuple(np.round(self._dealt / reached, 2).tolist()),
-            fights=tuple(self._reached.astype(np.int64).tolist()),
+            taken=tuple(np.round(taken / np.maximum(reached, 1.0), 2).tolist()),
+            dealt=tuple(np.round(dealt / np.maximum(reached, 1.0), 2).tolist()),
+            fights=tuple(reached.astype(np.int64).tolist()),
         )
 
 

@@ -7,13 +7,13 @@ The file is a recording, which everything that reads recordings reads; beside it
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -29,7 +29,6 @@ from soulsgym.state import NUM_ACTIONS
 FORMAT = 1
 """Version of the extras; rises when their meaning changes."""
 PROBABILITY, Q = "probability", "q"
-KINDS = (PROBABILITY, Q)
 MOST_BYTES = 256 * 2**20
 """Extras that would take more memory than this are nobody's thoughts."""
 MOST_LAYERS = 64
@@ -37,7 +36,9 @@ ZERO = 128
 """What stands for 0 among the 256 shades of an activation."""
 FINEST = 127
 
+T = TypeVar("T")
 Array = npt.NDArray[Any]
+ActionNumber = Annotated[int, msgspec.Meta(ge=0, lt=NUM_ACTIONS)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,7 @@ class Thoughts:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class FightFile:
     """A file of fights: the recording, what is told about it, and its thoughts or why there are none."""
 
     recording: Recording
@@ -104,31 +105,26 @@ def shaded(values: Array, *, each: bool) -> tuple[npt.NDArray[np.uint8], npt.NDA
     return np.rint(values * (FINEST / scale) + ZERO).astype(np.uint8), scale
 
 
-def write_told(
-    file: Path, recording: Recording, about: Mapping[str, Any], thoughts: Thoughts | None = None, *, level: int = 1
+def write_fight_file(
+    file: Path, recording: Recording, about: Mapping[str, Any], thoughts: Thoughts | None = None
 ) -> None:
-    """Write a recording with what is told about it, in one moment; `level` of compression 0 to 9."""
+    """Write a recording with what is told about it, in one moment."""
     arrays = {**recording_arrays(recording, str(file)), "about": _json(about)}
     if thoughts is not None:
         arrays |= _arrays(thoughts)
     stream = io.BytesIO()
-    with zipfile.ZipFile(
-        stream, "w", zipfile.ZIP_DEFLATED if level else zipfile.ZIP_STORED, compresslevel=level
-    ) as out:
-        for name, array in arrays.items():
-            with out.open(f"{name}.npy", "w") as entry:
-                np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
+    np.savez_compressed(stream, **arrays)
     write_atomically(file, stream.getvalue(), durably=False)
 
 
-def read_told(file: Path) -> Told:
+def read_fight_file(file: Path) -> FightFile:
     """A recording of any kind with whatever is told about it; RecordingError if even the recording cannot be read."""
     recording = read_recording(file)
     try:
         about, thoughts, reason = _read_extras(file, len(recording))
     except Exception as error:  # flipped bits make NumPy and zipfile raise nearly anything, even errors of syntax
-        return Told(recording, reason=f"what {file.name} tells about its fights is damaged ({error})")
-    return Told(recording, about, thoughts, reason)
+        return FightFile(recording, reason=f"what {file.name} tells about its fights is damaged ({error})")
+    return FightFile(recording, about, thoughts, reason)
 
 
 def about_boss(boss: str, variant: str, draw_seed: int | None = None) -> dict[str, Any]:
@@ -145,7 +141,7 @@ def about_boss(boss: str, variant: str, draw_seed: int | None = None) -> dict[st
     return about | ({"files": files} if files else {})
 
 
-def spec_of(told: Told) -> FightSpec:
+def spec_of(told: FightFile) -> FightSpec:
     """The fight that a recording tells of, or its seeds belong to; that of the default boss if it tells of none."""
     about, simulation = told.about, told.recording.simulation
     if "boss" not in about and simulation is not None:
@@ -162,7 +158,7 @@ def spec_of(told: Told) -> FightSpec:
         return load_fight(DEFAULT_BOSS)
 
 
-def fight_of(told: Told, number: int) -> Told:
+def fight_of(told: FightFile, number: int) -> FightFile:
     """Fight `number`, counted from 1, alone."""
     low, high = told.recording.bounds()[number - 1]
     one = told.recording
@@ -174,14 +170,19 @@ def fight_of(told: Told, number: int) -> Told:
 # ---------------------------------------------------------------- arrays
 
 
+class _Notes(msgspec.Struct):
+    """What the arrays of thoughts do not tell."""
+
+    format: Literal[1]
+    kind: Literal["probability", "q"]
+    actions: Annotated[tuple[ActionNumber, ...], msgspec.Meta(min_length=1)]
+    layers: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_LAYERS)]
+    sights: tuple[str, ...] = ()
+
+
 def _arrays(thoughts: Thoughts) -> dict[str, Array]:
-    notes = {
-        "format": FORMAT,
-        "kind": thoughts.kind,
-        "actions": list(thoughts.actions),
-        "layers": [layer.name for layer in thoughts.layers],
-        "sights": list(thoughts.sights),
-    }
+    names = tuple(layer.name for layer in thoughts.layers)
+    notes = _Notes(FORMAT, thoughts.kind, thoughts.actions, names, thoughts.sights)  # type: ignore[arg-type]
     arrays: dict[str, Array] = {"thoughts": _json(notes)}
     for name in ("records", "scores", "open", "chosen", "value"):
         arrays[f"thought_{name}"] = getattr(thoughts, name)
@@ -190,70 +191,55 @@ def _arrays(thoughts: Thoughts) -> dict[str, Array]:
     return arrays
 
 
-def _json(content: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
-    return np.frombuffer(json.dumps(content).encode(), np.uint8)
+def _json(content: Any) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(msgspec.json.encode(content), np.uint8)
 
 
 def _read_extras(file: Path, count: int) -> tuple[Mapping[str, Any], Thoughts | None, str]:
     if not zipfile.is_zipfile(file):
         return {}, None, "only the fight was recorded, not what the agent thought"
-    with zipfile.ZipFile(file) as archive:
-        extras = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
-        if sum(entry.file_size for entry in extras.values()) > MOST_BYTES:
+    with np.load(file, allow_pickle=False) as archive:
+        if sum(entry.file_size for entry in archive.zip.infolist()) > MOST_BYTES:
             raise ValueError(f"more than {MOST_BYTES >> 20} MB")
-
-        def read(name: str) -> Array:
-            with archive.open(extras[name]) as stream:
-                return np.lib.format.read_array(stream, allow_pickle=False)
-
-        about = _table(read("about")) if "about" in extras else {}
-        if "thoughts" not in extras:
+        about = _table(archive["about"], dict[str, Any]) if "about" in archive else {}
+        if "thoughts" not in archive:
             return about, None, "only the fight was recorded, not what the agent thought"
         try:
-            return about, _thoughts(_table(read("thoughts")), read, count), ""
+            return about, _thoughts(archive, count), ""
         except Exception as error:
             return about, None, f"the thoughts in {file.name} are damaged or of another version ({error})"
 
 
-def _table(raw: Array) -> dict[str, Any]:
-    content = json.loads(raw.astype(np.uint8).tobytes())
-    if not isinstance(content, dict):
-        raise ValueError("no table of values")
-    return content
+def _table(raw: Array, kind: type[T]) -> T:
+    return msgspec.json.decode(raw.astype(np.uint8).tobytes(), type=kind)
 
 
-def _thoughts(notes: Mapping[str, Any], read: Any, count: int) -> Thoughts:
-    if notes["format"] != FORMAT:
-        raise ValueError(f"format {notes['format']!r}, not {FORMAT}")
-    if notes["kind"] not in KINDS:
-        raise ValueError(f"kind {notes['kind']!r}")
-    actions = tuple(int(number) for number in notes["actions"])
-    if not actions or not all(0 <= number < NUM_ACTIONS for number in actions) or len(set(actions)) != len(actions):
+def _thoughts(archive: Mapping[str, Array], count: int) -> Thoughts:
+    notes = _table(archive["thoughts"], _Notes)
+    actions = notes.actions
+    if len(set(actions)) != len(actions):
         raise ValueError(f"actions {actions}")
-    names = [str(name) for name in notes["layers"]]
-    if len(names) > MOST_LAYERS:
-        raise ValueError(f"{len(names)} layers")
-    records = _array(read("thought_records"), np.int32, (-1,))
+    records = _array(archive["thought_records"], np.int32, (-1,))
     number = len(records)
     if number and (records[0] < 0 or records[-1] >= count or (np.diff(records) <= 0).any()):
         raise ValueError("records out of order")
-    chosen = _array(read("thought_chosen"), np.int32, (number,))
+    chosen = _array(archive["thought_chosen"], np.int32, (number,))
     if number and not (chosen.min() >= 0 and chosen.max() < len(actions)):
         raise ValueError("chosen actions that there are not")
     layers = []
-    for i, name in enumerate(names):
-        shades = _array(read(f"thought_layer_{i}"), np.uint8, (number, -1))
-        layers.append(Layer(name, shades, _array(read(f"thought_scale_{i}"), np.float32, (shades.shape[1],))))
+    for i, name in enumerate(notes.layers):
+        shades = _array(archive[f"thought_layer_{i}"], np.uint8, (number, -1))
+        layers.append(Layer(name, shades, _array(archive[f"thought_scale_{i}"], np.float32, (shades.shape[1],))))
     return Thoughts(
-        kind=notes["kind"],
+        kind=notes.kind,
         actions=actions,
         records=records,
-        scores=_array(read("thought_scores"), np.float32, (number, len(actions))),
-        open=_array(read("thought_open"), np.bool_, (number, len(actions))),
+        scores=_array(archive["thought_scores"], np.float32, (number, len(actions))),
+        open=_array(archive["thought_open"], np.bool_, (number, len(actions))),
         chosen=chosen,
-        value=_array(read("thought_value"), np.float32, (number,)),
+        value=_array(archive["thought_value"], np.float32, (number,)),
         layers=tuple(layers),
-        sights=tuple(str(name) for name in notes.get("sights", ())),
+        sights=notes.sights,
     )
 
 

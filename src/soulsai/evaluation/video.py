@@ -1,4 +1,4 @@
-"""Records a fight as a video file."""
+"""Writes a recorded fight as a video file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,20 +13,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsai.config.schema import DEFAULT_BOSS
 from soulsai.errors import RunError
-from soulsai.evaluation.evaluate import STEP_LIMIT, FighterMaker, begin_fights, made, played_steps
-from soulsai.evaluation.evaluation import FALL, EvaluationSettings
-from soulsai.evaluation.fighter import Fighter
+from soulsai.runs.files import check_new_file
 from soulsgym.actions import ACTION_CONTROLS
 from soulsgym.errors import MisuseError
 from soulsgym.packages import require
 from soulsgym.recordings.recording import Recording
 from soulsgym.render import FightRenderer
 from soulsgym.render.names import plain_name
-from soulsgym.sim.engine import SimEngine
-from soulsgym.spec import STANDARD, FightSpec, load_fight
-from soulsgym.state import Fights, Outcome
+from soulsgym.spec import FightSpec
+from soulsgym.state import Outcome
 
 SUFFIXES = (".mp4", ".gif")
 STEPS_PER_S = 10
@@ -49,59 +44,13 @@ OUTCOMES = {
 Picture = npt.NDArray[np.uint8]
 
 
-@dataclass(frozen=True)
-class VideoSummary:
-    """What the video shows."""
-
-    path: Path
-    outcome: str  # won, died, fell or time-out
-    killed_by: str
-    time_s: float
-    player_hp_share: float
-    boss_hp_share: float
-    pictures: int
-
-    @property
-    def sentence(self) -> str:
-        """The fight in a sentence."""
-        by = f" by {plain_name(self.killed_by)}" if self.killed_by else ""
-        left = f"player {100 * self.player_hp_share:.0f} %, boss {100 * self.boss_hp_share:.0f} % of their health left"
-        return f"{self.path}: {self.outcome}{by} after {self.time_s:.1f} s, {left}."
-
-
-def record_video(
-    path: Path,
-    fighter: Fighter | FighterMaker,
-    *,
-    seed: int = 0,
-    boss: str = DEFAULT_BOSS,
-    variant: str = STANDARD,
-    phase: int = 1,
-    full: bool = True,
-    randomize: float = 0.0,
-    random_pose: bool = False,
-    step_limit: int = STEP_LIMIT,
-    no_hit: bool = False,
-    size: tuple[int, int] = (960, 720),
-    fps: int = STEPS_PER_S,
-) -> VideoSummary:
-    """Play the first fight of an evaluation with this seed and write it to an .mp4 or .gif, at the speed of the game.
-
-    `fps` is 10 or a multiple of it: pictures between the steps make it smooth.
-    """
-    _refuse_impossible(path, size, fps)
-    settings = EvaluationSettings(
-        boss, variant, phase, full, float(randomize), random_pose, step_limit, no_hit, seed, 1
-    )
-    spec = load_fight(boss, variant)
-    renderer = FightRenderer(spec, size, fps=fps)
-    engine = SimEngine(spec, 1, phase=phase, changes=full, randomize=randomize)
-    pictures = 0
-    with _writer(path, size, fps) as write:
-        for picture in _pictures(engine, made(fighter, 1), settings, renderer, fps):
-            write(picture)
-            pictures += 1
-    return _summary(path, spec, engine.fights, pictures)
+def ending_of(fight: np.void, spec: FightSpec) -> str:
+    """How a fight ended, by its last record, in a sentence."""
+    outcome, move, moves = Outcome(int(fight["outcome"])), int(fight["killed_by"]), spec.boss.moves
+    by = f" by {plain_name(moves[move].name)}" if outcome == Outcome.DIED and 0 <= move < len(moves) else ""
+    player, boss = fight["player_hp"][0] / fight["player_max_hp"], fight["boss_hp"][0] / fight["boss_max_hp"]
+    left = f"player {100 * player:.0f} %, boss {100 * boss:.0f} % of their health left"
+    return f"{OUTCOMES[outcome]}{by} after {fight['time_s']:.1f} s, {left}."
 
 
 def write_video(
@@ -112,9 +61,12 @@ def write_video(
     *,
     size: tuple[int, int] = (960, 720),
     fps: int = STEPS_PER_S,
-) -> VideoSummary:
-    """Write fight `number` of a recording, of the simulator or of the game, to an .mp4 or .gif."""
-    _refuse_impossible(path, size, fps)
+) -> int:
+    """Write fight `number` of a recording, of the simulator or of the game, to an .mp4 or .gif, at the game's speed.
+
+    `fps` is 10 or a multiple of it: pictures between the steps make it smooth. The number of pictures is returned.
+    """
+    check_video(path, size, fps)
     low, high = recording.bounds()[number]
     renderer = FightRenderer(spec, size, fps=fps)
     pictures = 0
@@ -127,7 +79,7 @@ def write_video(
         for _ in range(round(LAST_PICTURE_S * fps)):
             write(picture)
             pictures += 1
-    return _summary(path, spec, recording.fights[high - 1 : high], pictures)
+    return pictures
 
 
 def shares_of_a_step(fps: int) -> list[float]:
@@ -138,44 +90,26 @@ def shares_of_a_step(fps: int) -> list[float]:
     return [(i + 1) / number for i in range(number)]
 
 
-def _refuse_impossible(path: Path, size: tuple[int, int], fps: int) -> None:
-    if path.suffix.lower() not in SUFFIXES:
-        raise MisuseError(f"video {path} ends in {path.suffix!r}; give a name that ends in .mp4 or .gif")
-    if path.exists():
-        raise RunError(f"video {path} exists; give another name or delete it")
-    if not path.parent.is_dir():
-        raise RunError(f"folder {path.parent} of the video is not there; make it or give another name")
+def check_video(path: Path, size: tuple[int, int], fps: int) -> None:
+    """Refuse a video that cannot be made; asked before a fight is played for it."""
+    check_new_file(path, "video", *SUFFIXES)
     if any(side % BLOCK_PX for side in size):
         raise MisuseError(f"picture size {size} is odd, which videos cannot be; give even numbers")
     shares_of_a_step(fps)
 
 
-def _pictures(
-    engine: SimEngine, fighter: Fighter, settings: EvaluationSettings, renderer: FightRenderer, fps: int
-) -> Iterator[Picture]:
-    begin_fights(engine, settings, 0, 1)
-    picture = renderer.draw(engine.fights[0])
-    yield picture
-    for _, controls, _ in played_steps(engine, fighter, settings):
-        for share in shares_of_a_step(fps):
-            picture = renderer.draw(engine.fights[0], controls[0], share)
-            yield picture
-    for _ in range(round(LAST_PICTURE_S * fps)):
-        yield picture
-
-
 @contextmanager
 def _writer(path: Path, size: tuple[int, int], fps: float) -> Iterator[Any]:
     """A function that takes pictures; the file gets its name when it is complete."""
-    with TemporaryDirectory(prefix=f".{path.stem}-", dir=path.parent) as folder:
-        video = Path(folder) / "fight.mp4"
-        try:
+    try:
+        with TemporaryDirectory(prefix=f".{path.stem}-", dir=path.parent) as folder:
+            video = Path(folder) / "fight.mp4"
             with _mp4(video, size, fps) as write:
                 yield write
             os.replace(video if path.suffix.lower() == ".mp4" else _gif_of(video), path)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise RunError(f"video {path} cannot be written: {reason}; make room or choose another place") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RunError(f"video {path} cannot be written: {reason}; make room or choose another place") from error
 
 
 @contextmanager
@@ -215,19 +149,3 @@ def _imageio_ffmpeg() -> Any:
     import imageio_ffmpeg  # type: ignore[import-untyped]
 
     return imageio_ffmpeg
-
-
-def _summary(path: Path, spec: FightSpec, fights: Fights, pictures: int) -> VideoSummary:
-    fight = fights[0]
-    outcome = Outcome(int(fight["outcome"]))
-    move = int(fight["killed_by"])
-    killers = {Outcome.DIED: spec.boss.moves[move].name if move >= 0 else "", Outcome.FELL: FALL}
-    return VideoSummary(
-        path=path,
-        outcome=OUTCOMES[outcome],
-        killed_by=killers.get(outcome, ""),
-        time_s=round(float(fight["time_s"]), 1),
-        player_hp_share=float(fight["player_hp"][0] / fight["player_max_hp"]),
-        boss_hp_share=float(fight["boss_hp"][0] / fight["boss_max_hp"]),
-        pictures=pictures,
-    )

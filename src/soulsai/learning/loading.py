@@ -9,56 +9,41 @@ from pathlib import Path
 import torch
 
 from soulsai.acting.exported import is_exported, load_exported
-from soulsai.acting.fighter import PolicyFighter
 from soulsai.acting.gym_world import GymWorld
 from soulsai.acting.policy import NetworkPolicy
-from soulsai.checkpoints.store import Checkpoint, CheckpointStore
+from soulsai.algorithms.algorithm import Learner, Networks, algorithm_of
+from soulsai.checkpoints.store import CheckpointStore
 from soulsai.config.schema import Config
-from soulsai.errors import RunError
-from soulsai.learning.contestants import Contestant, Warn, refuse_gym
-from soulsai.learning.wiring import build_actions, build_encoder, build_fighter, build_networks, main_spec, quiet
-from soulsai.networks import ActorCritic, QNetwork
+from soulsai.errors import ConfigError, RunError
+from soulsai.experience import Sizes
+from soulsai.learning.candidates import Candidate, Warn
+from soulsai.learning.wiring import build_actions, build_encoder, main_spec
+from soulsai.networks.policy_network import weights_of
 from soulsai.runs.fight_files import config_of
 from soulsai.runs.run import Run
-
-ROOT = Path("runs")
-"""Where runs are when only their name is given."""
+from soulsai.runs.summary import open_run
 
 Tensors = Mapping[str, torch.Tensor]
-Networks = dict[str, ActorCritic | QNetwork]
 log = logging.getLogger(__name__)
 
 
-def load_trained(text: str, *, latest: bool = False, warn: Warn = log.warning) -> Contestant:
+def load_trained(text: str, *, latest: bool = False, warn: Warn = log.warning) -> Candidate:
     """The policy of a run, by folder or name, or of an exported file."""
     path = Path(text)
     if is_exported(path) and not path.is_dir():
         config, exported = load_exported(path)
         notes = exported.notes
         _refuse_other_sizes(f"policy {path}", (len(notes.observation_names), len(notes.action_names)), sizes_of(config))
-        return Contestant(path.name, config, exported)
+        return Candidate(path.name, config, exported)
     run = open_run(text)
     config, policy = load_policy(run, latest=latest, warn=warn)
-    return Contestant(run.name, config, policy, run)
-
-
-def open_run(text: str) -> Run:
-    """The run in a folder, or with this name under runs/."""
-    path = Path(text)
-    return Run.open(ROOT / path if not path.exists() and (ROOT / path).is_dir() else path)
+    return Candidate(run.name, config, policy, run)
 
 
 def load_policy(run: Run, *, latest: bool = False, warn: Warn = log.warning) -> tuple[Config, NetworkPolicy]:
     """The greedy policy that a run has kept, or with `latest` the one it had last, and the run's config."""
     config, networks = load_networks(run, latest=latest, warn=warn)
-    return config, quiet(networks)
-
-
-def load_fighter(run: Run, *, latest: bool = False, warn: Warn = log.warning) -> PolicyFighter:
-    """The policy of a run as a fighter."""
-    config, policy = load_policy(run, latest=latest, warn=warn)
-    refuse_gym(run.name, config)
-    return build_fighter(config, policy)
+    return config, algorithm_of(config).policy(networks)
 
 
 def load_networks(run: Run, *, latest: bool = False, warn: Warn = log.warning) -> tuple[Config, Networks]:
@@ -67,12 +52,38 @@ def load_networks(run: Run, *, latest: bool = False, warn: Warn = log.warning) -
     saved = CheckpointStore(run.checkpoints).load(warn=warn)
     if saved is None:
         raise RunError(f"{run.folder}: there is no checkpoint yet: train the run first, or wait for its first one")
-    networks = build_networks(config, *sizes_of(config))
+    best = {} if latest else saved.parts.get("best", {})
+    newest = {f"{name}.{key}": value for name, part in saved.parts.items() for key, value in part.items()}
+    return config, networks_of(config, best or newest, str(saved.path))
+
+
+def networks_of(config: Config, weights: Tensors, where: str = "the policy") -> Networks:
+    """The networks of the policy, on the CPU, from weights by network and name; `where` they come from."""
+    networks = algorithm_of(config).networks(config, Sizes(*sizes_of(config), 0, 1))
     for name, network in networks.items():
-        tensors = _tensors(saved, name, latest=latest)
-        _refuse_other_shapes(f"{saved.path}: {name}", tensors, network.state_dict())
+        tensors = weights_of(name, weights)
+        _refuse_other_shapes(f"{where}: {name}", tensors, network.state_dict())
         network.load_state_dict(tensors)
-    return config, networks
+        network.eval()
+    return networks
+
+
+def start_from(learner: Learner, config: Config, folder: str) -> None:
+    """Let a learner begin with the networks that a run has kept, in place of random ones."""
+    run = open_run(folder)
+    other = config_of(run)
+    if type(algorithm_of(other)) is not type(algorithm_of(config)):
+        raise ConfigError(
+            f"run.start_from = {folder!r} was trained by {other.algorithm}, not {config.algorithm}; give another run"
+        )
+    saved = CheckpointStore(run.checkpoints).load()
+    if saved is None:
+        raise RunError(f"{run.folder}: there is no checkpoint to start from: train the run first")
+    best = saved.parts.get("best", {})
+    for name, module in learner.modules.items():
+        tensors = weights_of(name, best) or saved.parts.get(name, {})
+        _refuse_other_shapes(f"{saved.path}: {name}", tensors, module.state_dict())
+        module.load_state_dict(tensors)
 
 
 def names_of(config: Config) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -89,13 +100,6 @@ def sizes_of(config: Config) -> tuple[int, int]:
     """Numbers the policy sees, and actions it chooses from."""
     observations, actions = names_of(config)
     return len(observations), len(actions)
-
-
-def _tensors(saved: Checkpoint, name: str, *, latest: bool) -> Tensors:
-    """Of the policy kept as the best; before the first evaluation, and if asked for, of the newest."""
-    best = {} if latest else saved.parts.get("best", {})
-    own = {key.removeprefix(f"{name}."): tensor for key, tensor in best.items() if key.startswith(f"{name}.")}
-    return own or saved.parts.get(name, {})
 
 
 def _refuse_other_shapes(where: str, tensors: Tensors, wanted: Tensors) -> None:

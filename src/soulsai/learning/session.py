@@ -14,11 +14,14 @@ from soulsai.checkpoints.store import CheckpointStore
 from soulsai.config.schema import Config
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.evaluation.report import write_report
-from soulsai.learning.fleet_loops import Place
-from soulsai.learning.judging import evaluate_policy, gym_returns
+from soulsai.learning.evaluator import Evaluator
+from soulsai.learning.loop import Loop
 from soulsai.learning.preflight import preflight
+from soulsai.learning.scoring import evaluate_policy, gym_returns
+from soulsai.learning.sources import Start
 from soulsai.learning.training import Training, View, final_policy
 from soulsai.learning.wiring import build_fleet_loop, build_world, game_parts, smallest
+from soulsai.runs.metrics import MetricsReader
 from soulsai.runs.requests import KEPT, Requests
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
@@ -28,7 +31,7 @@ from soulsai.transport.frames import keep_freed_memory
 from soulsai.transport.links import LearnerLink
 
 if TYPE_CHECKING:
-    from soulsgym.game.engine import GameOptions
+    from soulsgym.target import TargetOptions
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +53,7 @@ class Fleet:
     """The link to workers, and which run they play for."""
 
     link: LearnerLink
-    place: Place
+    start: Start
 
 
 def compile_parts(config: Config) -> None:
@@ -70,13 +73,14 @@ def run_session(
     stop: Callable[[], bool],
     check: bool = True,
     fleet: Fleet | None = None,
-    game: GameOptions | None = None,
+    game: TargetOptions | None = None,
     sinks: Sequence[Sink] = (),
+    make_loop: Callable[[], Loop] | None = None,
 ) -> Outcome:
     """Train in the folder of `run` to the end, or until `stop` says so; with a fleet, from what its workers play.
 
     `game` says how the running game is played on this machine, for runs that train on it. Metrics go to `sinks` beside
-    the files of the run.
+    the files of the run. `make_loop` makes another loop than the config's own.
     """
     view = Logged(view)
     with run.lock(), _logging(run):
@@ -84,16 +88,17 @@ def run_session(
         Requests(run).met(*KEPT)
         try:
             if config.world == "fight":
-                view.say("compiling the simulator (about 20 s the first time, a second later on)")
+                if config.fight.engine != "game":
+                    view.say("compiling the simulator (about 20 s the first time, a second later on)")
                 compile_parts(config)
                 if config.fight.engine == "game":
-                    game_parts(config)  # refuses a reward that the game cannot give
+                    game_parts(config, game)  # refuses a reward that the game cannot give
             if check and not (resume and CheckpointStore(run.checkpoints).numbers()):
                 preflight(config, view.say)
-            if fleet:
-                keep_freed_memory()
-            loop = build_fleet_loop(config, fleet.link, fleet.place, view.say) if fleet else None
-            training = Training(run, config, view=view, stop=stop, loop=loop, game=game, sinks=sinks)
+            keep_freed_memory()
+            loop = build_fleet_loop(config, fleet.link, fleet.start, view.say) if fleet else make_loop and make_loop()
+            beside = Evaluator(run, config, view.say) if fleet else None
+            training = Training(run, config, view=view, stop=stop, loop=loop, game=game, sinks=sinks, evaluator=beside)
             training.resume() if resume else training.begin()
             if not training.go():
                 training.close("stopped")
@@ -142,7 +147,7 @@ def update_report(run: Run) -> None:
         title=run.name,
         config_toml=run.config_toml,
         versions=run.versions,
-        metrics=run.metrics(),
+        metrics=MetricsReader(run.folder),
         evaluations=evaluations,
     )
 

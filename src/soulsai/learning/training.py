@@ -4,35 +4,45 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
 from soulsai.acting.policy import NetworkPolicy
-from soulsai.checkpoints.store import Checkpoint, CheckpointStore
+from soulsai.checkpoints.store import Checkpoint
 from soulsai.config.schema import Config
-from soulsai.errors import RunError
-from soulsai.learning.exhibition import Exhibition
-from soulsai.learning.judging import Judgement, judge
-from soulsai.learning.loops import Loop
-from soulsai.learning.students import QStudent
-from soulsai.learning.wiring import build_loop, build_world, threads_of
-from soulsai.replay import ReplaySegments, SegmentInfo
-from soulsai.replay.segments import alive
+from soulsai.errors import DivergedError, RunError
+from soulsai.learning.evaluator import Evaluator, Snapshot
+from soulsai.learning.loading import start_from
+from soulsai.learning.loop import Loop
+from soulsai.learning.saving import CheckpointWriter, State, copy_parts
+from soulsai.learning.scoring import PolicyScore, score_policy
+from soulsai.learning.showing import EvaluationFiles
+from soulsai.learning.wiring import build_loop, build_worlds
+from soulsai.networks.policy_network import weights_of
 from soulsai.runs.requests import KEPT, LOOK_EVERY_S, Requests, asked
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
 from soulsai.telemetry.clock import TELEMETRY
-from soulsai.telemetry.sinks import JsonlSink, Sink, Sinks, TensorBoardSink
+from soulsai.telemetry.sinks import Sink, Sinks, TensorBoardSink, open_sinks, resume_sinks
 from soulsgym.errors import GameError
 
 if TYPE_CHECKING:
     from soulsai.evaluation.evaluation import Evaluation
-    from soulsgym.game.engine import GameOptions
+    from soulsgym.target import TargetOptions
 
 GAME_S_PER_STEP = 0.1
 WORKERS = "fleet/workers"
+WRITE_S = 120.0
+"""How long a checkpoint may take to be written where the loop waits for it."""
+CLOSE_S = 5.0
+"""The same where a run ends by an error, or whoever trains does not want to wait."""
+LAST_S = 120.0
+"""How long the end of a run waits for an evaluation that began before it."""
+FORMAT = 2
+"""Of checkpoints. Those of another one can be played, but not trained on."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +55,7 @@ class Progress:
     left_s: float
     metrics: dict[str, float]
     recent_wins: tuple[int, int]
-    judgement: Judgement | None
+    score: PolicyScore | None
 
 
 class View(Protocol):
@@ -63,16 +73,20 @@ class Memory:
     """What a run remembers beside its loop."""
 
     elapsed_s: float = 0.0
-    judgement: Judgement | None = None
-    judged_at: int = 0
+    score: PolicyScore | None = None
+    scored_at: int = 0
     reached: int = 0  # evaluations in a row that reached run.stop_at
     best: dict[str, torch.Tensor] = field(default_factory=dict)
-    best_judgement: Judgement | None = None
-    segments: list[SegmentInfo] = field(default_factory=list)
+    best_score: PolicyScore | None = None  # of the policy that is kept
+    top: PolicyScore | None = None  # the highest there was
 
 
 class Training:
-    """A run being trained. `stop` is asked after every iteration whether to end here; `sinks` get the metrics too."""
+    """A run being trained. `stop` is asked after every iteration whether to end here; `sinks` get the metrics too.
+
+    With an `evaluator` the loop goes on while a policy is evaluated; without one it waits, and the same seed gives the
+    same run.
+    """
 
     def __init__(
         self,
@@ -82,17 +96,19 @@ class Training:
         view: View,
         stop: Callable[[], bool],
         loop: Loop | None = None,
-        game: GameOptions | None = None,
+        game: TargetOptions | None = None,
         sinks: Sequence[Sink] = (),
+        evaluator: Evaluator | None = None,
     ) -> None:
         self.run, self.config, self._view, self._stop = run, config, view, stop
-        torch.set_num_threads(threads_of(config))
-        self.loop = loop or build_loop(config, build_world(config, game))
+        torch.set_num_threads(1)  # the learner shares its work out itself: small matrices do not share threads well
+        self.loop = loop or build_loop(config, *build_worlds(config, game))
         self.memory = Memory()
-        self._checkpoints = CheckpointStore(run.checkpoints, config.run.keep_checkpoints)
-        self._segments = ReplaySegments(run.replay)
+        self._writer = CheckpointWriter(run.checkpoints, config.run.keep_checkpoints, run.replay)
+        self._saved: Callable[[], None] = lambda: None  # what is to be done when the checkpoint is written
+        self._evaluator = evaluator
         self._requests = Requests(run)
-        self._exhibition = Exhibition(run, config, self.loop.clock, view.say)
+        self._evaluation_files = EvaluationFiles(run, config, self.loop.clock, view.say)
         self._more_sinks = sinks
         self._sinks: Sinks | None = None
         self._metrics: dict[str, float] = {}
@@ -101,10 +117,12 @@ class Training:
         self._logged_workers: float | None = None
 
     def begin(self) -> None:
-        """Start from nothing."""
+        """Start from nothing, or from the networks of another run."""
+        if self.config.run.start_from:
+            start_from(self.loop.learner, self.config, self.config.run.start_from)
         self.loop.begin()
         self._sinks = Sinks(
-            [JsonlSink(self.run.metrics_file), TensorBoardSink(self.run.tensorboard), *self._more_sinks],
+            [*open_sinks(self.run.folder), TensorBoardSink(self.run.tensorboard), *self._more_sinks],
             warn=self._view.say,
         )
 
@@ -117,21 +135,27 @@ class Training:
             self.begin()
             return
         state = saved.state
+        if state.get("format") != FORMAT:
+            raise RunError(
+                f"{saved.path} was written by another version of soulsai: it can be evaluated and watched, but not "
+                "trained on; start a new run"
+            )
         self.loop.counters.__dict__.update(state["counters"])
         self.loop.restore(saved)
         self.memory = Memory(
             elapsed_s=state["elapsed_s"],
-            judgement=Judgement.of(state["judgement"]),
-            judged_at=state["judged_at"],
+            score=PolicyScore.of(state["score"]),
+            scored_at=state["scored_at"],
             reached=state["reached"],
             best=saved.parts.get("best", {}),
-            best_judgement=Judgement.of(state["best_judgement"]),
-            segments=state["segments"],
+            best_score=PolicyScore.of(state["best_score"]),
+            top=PolicyScore.of(state["top"]),
         )
+        self._writer.listed = state["segments"]
         position, step = state["metrics_position"], self.loop.counters.steps
         self._sinks = Sinks(
             [
-                JsonlSink.resume(self.run.metrics_file, position["jsonl"]),
+                *resume_sinks(self.run.folder, position),
                 TensorBoardSink(self.run.tensorboard, purge_step=step + 1),
                 *self._more_sinks,
             ],
@@ -153,13 +177,16 @@ class Training:
             if "stop" in requests:
                 self._view.say("stopping and saving, as the operator asked")
                 break
-            if self._judging_due():
-                self._judge()
+            self._look_at_evaluations()
             if time.perf_counter() - self._logged_s >= run.log_every_s and self._has_news():
                 self._log()
             due = time.perf_counter() - self._saved_s >= run.checkpoint_every_s
-            if due or loop.saving_is_due or "save" in requests:
-                self.save()
+            if not self._writer.is_busy:
+                self._finish_saving()
+                if due or loop.source.saving_is_due or "save" in requests:
+                    self._begin_saving("running")
+        if done:
+            self._finish_evaluations()
         if loop.counters.steps > self._logged_steps:
             self._log()
         self.save()
@@ -169,7 +196,7 @@ class Training:
         """Stand still until told to go on or to stop; what was asked for last. This is no time of training."""
         if self.loop.counters.steps > self._logged_steps:
             self._log()
-        self.loop.pause()
+        self.loop.source.pause()
         self.save("paused")
         self._view.say("saved and paused, as the operator asked")
         requests: tuple[str, ...] = ("pause",)
@@ -188,39 +215,71 @@ class Training:
     def _iterated(self) -> dict[str, float]:
         """One turn of the loop. A game that cannot be played on ends the session, but what was learned is kept."""
         try:
+            if self.config.world == "fight" and self.config.fight.engine == "game":
+                return self.loop.iterate(self._stop)  # a step takes a moment there: many would be a long wait
             return self.loop.iterate()
         except GameError:
             self._view.say("the game failed; saving what was learned")
             self.save()
             raise
+        except DivergedError as error:
+            raise self._diverged(error) from error
+
+    def _diverged(self, error: DivergedError) -> DivergedError:
+        """What broke, what is kept, and what to do."""
+        self._finish_saving()
+        numbers = self._writer.store.numbers()
+        kept = f"the checkpoint of step {numbers[-1]:,} is kept" if numbers else "there is no checkpoint"
+        return DivergedError(
+            f"training has diverged: {error}; {kept}: lower the learning rate or the weights of the reward, and start "
+            "a new run"
+        )
 
     def save(self, state: str = "running") -> None:
-        """Write a checkpoint; `state` is how the run stands."""
+        """Write a checkpoint; `state` is how the run stands. DivergedError instead if the networks are broken."""
+        self._finish_saving()
+        self._begin_saving(state)
+        self._finish_saving()
+
+    def _begin_saving(self, state: str) -> None:
+        """Copy what the checkpoint is to hold; it is written beside the loop."""
+        if not self.loop.learner.is_finite():
+            problem = f"a weight is no longer a number at step {self.loop.counters.steps:,}"
+            raise self._diverged(DivergedError(problem))
         with self.loop.clock.phase("save"):
             self._note_time()
-            memory, loop = self.memory, self.loop
-            parts: dict[str, Any] = dict(loop.parts())
-            if memory.best:
-                parts["best"] = memory.best
-            if isinstance(loop, QStudent):
-                self._save_replay(loop)
+            memory, loop, store = self.memory, self.loop, self.loop.learner.store
             notes = {
                 "counters": asdict(loop.counters),
                 "elapsed_s": memory.elapsed_s,
-                "judgement": memory.judgement and asdict(memory.judgement),
-                "best_judgement": memory.best_judgement and asdict(memory.best_judgement),
-                "judged_at": memory.judged_at,
+                "score": memory.score and asdict(memory.score),
+                "best_score": memory.best_score and asdict(memory.best_score),
+                "top": memory.top and asdict(memory.top),
+                "scored_at": memory.scored_at,
                 "reached": memory.reached,
-                "segments": memory.segments,
                 "metrics_position": self._sinks.position() if self._sinks else None,
-                "loop": loop.notes(),
+                "source": loop.source.notes(),
+                "format": FORMAT,
             }
-            self._checkpoints.save(loop.counters.steps, parts, notes)
-            self._segments.prune(self._needed_segments())
-            loop.saved()
-        self._requests.met("save")
-        self._saved_s = time.perf_counter()
-        self._status(state)
+            parts = copy_parts(loop.parts())
+            if memory.best:
+                parts["best"] = dict(memory.best)
+            rows = store.copy_since(self._writer.rows_listed) if store is not None else None
+            self._writer.begin(State(loop.counters.steps, parts, notes, rows, store.capacity if store else 0))
+        is_stored, is_asked = loop.source.saving(), "save" in asked(self.run)
+
+        def saved() -> None:
+            is_stored()
+            if is_asked:  # before the copy was taken
+                self._requests.met("save")
+            self._status(state)
+
+        self._saved, self._saved_s = saved, time.perf_counter()
+
+    def _finish_saving(self) -> None:
+        """Wait for the checkpoint that is being written, if there is one; an error if that fails."""
+        if self._writer.finish(WRITE_S):
+            self._saved()
 
     def close(self, state: str, final: Evaluation | None = None) -> None:
         """Release everything; `state` is how the run stands: finished, stopped or failed.
@@ -228,40 +287,82 @@ class Training:
         The win rate of a run that is over is that of its `final` evaluation. The best one of those during training was
         chosen among many, and so is too high on average.
         """
+        if self._evaluator:
+            self._evaluator.stop()
+        with suppress(RunError):  # there is a reason already why this run has failed
+            self._writer.finish(CLOSE_S)
         if self._sinks:
             self._sinks.close()
-        self.loop.close()
+        self.loop.source.close()
         self._requests.met(*KEPT)
         self._status(state, final)
 
     def networks(self) -> dict[str, torch.Tensor]:
         """The weights of the policy as it is, by network and name."""
-        nets = self.loop.networks()
+        nets = self.loop.learner.networks
         return {f"{name}.{key}": value for name, net in nets.items() for key, value in net.state_dict().items()}
 
     def _is_done(self) -> bool:
         run = self.config.run
         return self.loop.counters.steps >= run.steps or (run.stop_at != 0.0 and self.memory.reached >= 2)
 
-    def _judging_due(self) -> bool:
+    def _evaluation_due(self) -> bool:
         every, step = self.config.run.evaluate_every_steps, self.loop.counters.steps
-        return every > 0 and (step // every > self.memory.judged_at // every or step >= self.config.run.steps)
+        return every > 0 and (step // every > self.memory.scored_at // every or step >= self.config.run.steps)
 
-    def _judge(self) -> None:
-        memory, run = self.memory, self.config.run
-        self.loop.pause()
+    def _look_at_evaluations(self) -> None:
+        """Evaluate the policy if that is due; with an evaluator the result comes some time later."""
+        evaluator = self._evaluator
+        if evaluator is None:
+            if self._evaluation_due():
+                self._evaluate()
+            return
+        if found := evaluator.take():
+            self._keep_score(*found)
+        if evaluator.is_free and self._evaluation_due() and not self._is_done():
+            evaluator.begin(self._snapshot())
+
+    def _finish_evaluations(self) -> None:
+        """At the end: wait for the evaluation that has begun, then evaluate the last policy here."""
+        evaluator, until_s = self._evaluator, time.monotonic() + LAST_S
+        if evaluator is None or self.loop.counters.steps < self.config.run.steps:
+            return  # two good evaluations ended it: the policy to keep is known
+        while not evaluator.is_free and not evaluator.has_failed and not self._stop():
+            if found := evaluator.take():
+                self._keep_score(*found)
+            elif time.monotonic() > until_s:
+                self._view.say(f"the last evaluation but one is left out: it took more than {LAST_S:.0f} s")
+                break
+            else:
+                time.sleep(LOOK_EVERY_S)
+        if self._evaluation_due():
+            self._evaluate()
+
+    def _snapshot(self) -> Snapshot:
+        weights = {name: value.detach().to("cpu", copy=True) for name, value in self.networks().items()}
+        return Snapshot(self.loop.counters.steps, weights)
+
+    def _evaluate(self) -> None:
+        self.loop.source.pause()
+        snapshot = self._snapshot()
         with self.loop.clock.phase("evaluate"):
-            judgement = judge(
-                self.config, self.loop.policy(), run.evaluation_fights,
-                step=self.loop.counters.steps, exhibition=self._exhibition,
+            score = score_policy(
+                self.config, self.loop.policy(), self.config.run.evaluation_fights,
+                step=snapshot.step, evaluation_files=self._evaluation_files,
             )  # fmt: skip
-        memory.judgement, memory.judged_at = judgement, self.loop.counters.steps
-        memory.reached = memory.reached + 1 if run.stop_at and judgement.score >= run.stop_at else 0
-        # The newest policy is the one to keep, unless an earlier one was measurably better.
-        if memory.best_judgement is None or judgement.high >= memory.best_judgement.low:
-            memory.best = {name: value.detach().cpu().clone() for name, value in self.networks().items()}
-            memory.best_judgement = judgement
-        self._metrics |= judgement.metrics()
+        self._keep_score(snapshot, score)
+
+    def _keep_score(self, snapshot: Snapshot, score: PolicyScore) -> None:
+        memory, run = self.memory, self.config.run
+        memory.score, memory.scored_at = score, snapshot.step
+        memory.reached = memory.reached + 1 if run.stop_at and score.value >= run.stop_at else 0
+        # The newest policy is the one to keep, unless an earlier one was measurably better: the best one there was, for
+        # step by step a collapse could stay within the noise.
+        if memory.top is None or score.high >= memory.top.low:
+            memory.best, memory.best_score = snapshot.weights, score
+        if memory.top is None or score.low > memory.top.low:
+            memory.top = score
+        self._metrics |= score.metrics()
         self._log()
 
     def _has_news(self) -> bool:
@@ -303,7 +404,7 @@ class Training:
             left_s=max(0.0, left_s),
             metrics=metrics,
             recent_wins=self.loop.episodes.recent_wins,
-            judgement=self.memory.judgement,
+            score=self.memory.score,
         )
 
     def _note_time(self) -> None:
@@ -311,35 +412,20 @@ class Training:
         self.memory.elapsed_s += now_s - self._begun_s
         self._begun_s = now_s
 
-    def _save_replay(self, loop: QStudent) -> None:
-        memory = self.memory
-        since = max((info["first"] + info["rows"] for info in memory.segments), default=0)
-        written = self._segments.save(loop.store, since)
-        memory.segments = alive([*memory.segments, *written], loop.store.added, loop.store.capacity)
-
-    def _needed_segments(self) -> set[str]:
-        needed = {info["name"] for info in self.memory.segments}
-        for number in self._checkpoints.numbers():
-            try:
-                needed |= {info["name"] for info in self._checkpoints.load_state(number)["segments"]}
-            except RunError:
-                continue  # damaged; what only it needs may go
-        return needed
-
     def _newest(self) -> Checkpoint | None:
         """The newest checkpoint whose replay is intact as well; the replay is loaded with it."""
-        numbers: list[int | None] = [None, *sorted(self._checkpoints.numbers(), reverse=True)]
+        numbers: list[int | None] = [None, *sorted(self._writer.store.numbers(), reverse=True)]
         tried: set[int] = set()
         for number in numbers:
             if number in tried:
                 continue
             try:
-                saved = self._checkpoints.load(number, self._view.say)
+                saved = self._writer.store.load(number, self._view.say)
                 if saved is None:
                     return None
                 tried.add(saved.number)
-                if isinstance(self.loop, QStudent):
-                    self._segments.load(self.loop.store, saved.state["segments"])
+                if self.loop.learner.store is not None:
+                    self._writer.segments.load(self.loop.learner.store, saved.state["segments"])
                 return saved
             except RunError as error:
                 if number is None and not tried:
@@ -348,20 +434,18 @@ class Training:
         raise RunError(f"{self.run.folder}: no checkpoint is intact with its replay; start a new run")
 
     def _status(self, state: str, final: Evaluation | None = None) -> None:
-        step, judgement = self.loop.counters.steps, self.memory.best_judgement
+        step, score = self.loop.counters.steps, self.memory.best_score
         rates: tuple[float | None, float | None, float | None] = (None, None, None)
         if final:
             rates = (final.win_rate, *final.interval)
-        elif judgement and judgement.wins:
-            rates = (judgement.score, judgement.low, judgement.high)
+        elif score and score.is_win_rate:
+            rates = (score.value, score.low, score.high)
         self.run.write_status(Status(state, step, self.config.run.steps, *rates))
 
 
 def final_policy(training: Training) -> NetworkPolicy:
     """The policy to keep: the newest, or an earlier one that was measurably better."""
-    best = training.memory.best
-    if best:
-        for name, network in training.loop.networks().items():
-            own = {key.removeprefix(f"{name}."): value for key, value in best.items() if key.startswith(f"{name}.")}
-            network.load_state_dict(own)
+    if training.memory.best:
+        for name, network in training.loop.learner.networks.items():
+            network.load_state_dict(weights_of(name, training.memory.best))
     return training.loop.policy()

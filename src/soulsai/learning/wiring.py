@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Collection
-from dataclasses import asdict, replace
 from importlib import resources
 from typing import TYPE_CHECKING
 
 import torch
+from msgspec.structs import asdict, replace
 
 from soulsai.acting.episodes import Episodes
-from soulsai.acting.fighter import PolicyFighter
 from soulsai.acting.gym_world import GymWorld
-from soulsai.acting.policy import NetworkPolicy, Policy
+from soulsai.acting.policy import Policy
 from soulsai.acting.worker import Worker
-from soulsai.acting.world import FightWorld, World
-from soulsai.config.schema import Config, StartsConfig
+from soulsai.acting.world import FightWorld, World, sizes_of
+from soulsai.algorithms.algorithm import algorithm_of, threads_of
+from soulsai.config.schema import DRAWN, Config, StartsConfig
 from soulsai.errors import ConfigError
-from soulsai.learning.fleet_loops import FleetPPOLoop, FleetQLoop, Hub, Place
-from soulsai.learning.loops import Loop, PPOLoop, QLoop
-from soulsai.networks import ActorCritic, QNetwork
+from soulsai.evaluation.fighter import PolicyFighter
+from soulsai.learning.loop import Loop
+from soulsai.learning.sources import ActorSource, FleetSource, Start
+from soulsai.networks.parallel import Threads
 from soulsai.runs.fight_files import files_of, parts_of
-from soulsai.transport.experience import Layout
 from soulsai.transport.links import LearnerLink, WorkerLink
 from soulsgym.batch import FightBatch
 from soulsgym.parts import FightParts
@@ -35,18 +34,17 @@ from soulsgym.parts.rewards import Reward, make_reward
 from soulsgym.parts.starts import Starts, make_starts
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import FightSpec, load_fight
-from soulsgym.spec.population import Population
+from soulsgym.spec.population import Population, drawn_count
 
 if TYPE_CHECKING:
-    from soulsgym.game.engine import GameOptions
+    from soulsgym.target import TargetOptions
 
-FIGHTS_WORTH_THREADS = 256
+ACTOR = 2
+"""Beside the user's seed: the actor of this process draws from another stream than the learner does."""
+CODE = ("batch.py", "parts", "sim")
+"""What of soulsgym, beside its data, decides how fights go and what is seen of them."""
+FIGHTS_WORTH_A_THREAD = 256
 """Fewer fights are stepped sooner than another thread is woken."""
-
-
-def threads_of(config: Config) -> int:
-    """Processor threads to use."""
-    return config.run.threads or os.cpu_count() or 1
 
 
 def device_of(config: Config) -> torch.device:
@@ -57,7 +55,7 @@ def device_of(config: Config) -> torch.device:
     return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
 
 
-def build_world(config: Config, game: GameOptions | None = None) -> World:
+def build_world(config: Config, game: TargetOptions | None = None) -> World:
     """The episodes to learn from; `game` says how the running game is played on this machine."""
     if config.world == "gym":
         return GymWorld(config.gym.id, config.gym.number, config.gym.kwargs)
@@ -66,27 +64,48 @@ def build_world(config: Config, game: GameOptions | None = None) -> World:
     return _fights(config)
 
 
-def build_loop(config: Config, world: World) -> PPOLoop | QLoop:
-    """The loop of the algorithm."""
-    device = device_of(config)
-    return PPOLoop(config, world, device) if config.algorithm == "ppo" else QLoop(config, world, device)
+def build_loop(config: Config, *worlds: World) -> Loop:
+    """The loop of a learner that plays itself, in one world or in several at once."""
+    algorithm, seed = algorithm_of(config), config.run.seed
+    learner = algorithm.learner(config, sizes_of(worlds[0]), device_of(config))
+    # The first plays on the learner's thread, by its clock.
+    actors = [
+        algorithm.actor(config, world, learner.networks, [seed, ACTOR, number], None if number else learner.clock)
+        for number, world in enumerate(worlds)
+    ]
+    source = ActorSource(actors, Threads(len(worlds)), seed)
+    return Loop(algorithm, learner, source, Episodes(worlds[0].term_names, fights=config.world == "fight"))
 
 
-def build_fleet_loop(config: Config, link: LearnerLink, place: Place, say: Callable[[str], None]) -> Loop:
+def build_worlds(config: Config, game: TargetOptions | None = None) -> list[World]:
+    """Worlds to play in at once: the many fights of a simulator are shared out among the threads."""
+    fight = config.fight
+    is_simulated = config.world == "fight" and fight.engine == "sim"
+    count = min(threads_of(config), fight.number // FIGHTS_WORTH_A_THREAD) if is_simulated else 1
+    if count <= 1:
+        return [build_world(config, game)]
+    run = replace(config.run, threads=1)
+    variants = tuple(_share_drawn(variant, count) for variant in fight.variants)
+    numbers = [fight.number // count + (number < fight.number % count) for number in range(count)]
+    return [
+        build_world(replace(config, run=run, fight=replace(fight, number=number, variants=variants)))
+        for number in numbers
+    ]
+
+
+def _share_drawn(variant: str, count: int) -> str:
+    drawn = drawn_count(variant)
+    return variant if drawn is None else f"{DRAWN}{-(-drawn // count)}"
+
+
+def build_fleet_loop(config: Config, link: LearnerLink, start: Start, say: Callable[[str], None]) -> Loop:
     """The loop of a learner whose workers are at the other end of the link."""
-    device = device_of(config)
-    world = build_world(smallest(config))
-    layout = Layout(
-        observation_size=world.observation_size,
-        num_actions=world.num_actions,
-        terms=len(world.term_names),
-        rollout=config.ppo.rollout if config.algorithm == "ppo" else 0,
-    )
-    episodes = Episodes(0, world.term_names, fights=config.world == "fight")
+    algorithm, world = algorithm_of(config), build_world(smallest(config))
+    sizes, episodes = sizes_of(world), Episodes(world.term_names, fights=config.world == "fight")
     world.close()
-    hub = Hub(config, layout, link, place, say)
-    kind = FleetPPOLoop if config.algorithm == "ppo" else FleetQLoop
-    return kind(config, layout, device, hub, episodes)
+    learner = algorithm.learner(config, sizes, device_of(config))
+    source = FleetSource(config, algorithm, learner.schema, link, start, say)
+    return Loop(algorithm, learner, source, episodes)
 
 
 def build_worker(
@@ -95,7 +114,7 @@ def build_worker(
     *,
     pace: float = 0.0,
     touch: Callable[[], None] = lambda: None,
-    game: GameOptions | None = None,
+    game: TargetOptions | None = None,
 ) -> Worker:
     """A worker in the simulator or a Gymnasium environment, or with `game` in the game that runs on this machine.
 
@@ -107,10 +126,20 @@ def build_worker(
         own = replace(own, fight=fight, gym=replace(config.gym, number=number))
     if game:
         own = replace(own, fight=replace(own.fight, engine="game", number=1, variants=(config.fight.main_variant,)))
-    world = build_world(smallest(config))
-    networks = build_networks(config, world.observation_size, world.num_actions)
+    algorithm, world = algorithm_of(config), build_world(smallest(config))
+    sizes = sizes_of(world)
     world.close()
-    return Worker(config, link, make_world=lambda: build_world(own, game), networks=networks, pace=pace, touch=touch)
+    networks = algorithm.networks(config, sizes)
+    return Worker(
+        config,
+        link,
+        schema=algorithm.schema(config, sizes),
+        make_world=lambda: build_world(own, game),
+        make_actor=lambda world, seed: algorithm.actor(config, world, networks, seed),
+        networks=networks,
+        pace=pace,
+        touch=touch,
+    )
 
 
 def smallest(config: Config) -> Config:
@@ -136,18 +165,14 @@ def environment_version(config: Config) -> str:
         digest.update(f"{place}\0{text}\0".encode())
     for text in parts_of(config).values():
         digest.update(parts_digest(text).encode())
+    for module in CODE:
+        with resources.as_file(resources.files("soulsgym") / module) as code:
+            for file in sorted(code.rglob("*.py")) if code.is_dir() else [code]:
+                digest.update(file.read_bytes().replace(b"\r\n", b"\n"))
     world = build_world(smallest(config))
     digest.update(f"{world.observation_size} {world.num_actions} {world.term_names}".encode())
     world.close()
     return digest.hexdigest()[:16]
-
-
-def build_networks(config: Config, observation_size: int, num_actions: int) -> dict[str, ActorCritic | QNetwork]:
-    """Networks as the loop has them, for playing with saved weights."""
-    if config.algorithm == "ppo":
-        return {"network": ActorCritic(observation_size, num_actions, config.network)}
-    names = ("network", "twin") if config.q.twin or config.q.clipped else ("network",)
-    return {name: QNetwork(observation_size, num_actions, config.network, config.q) for name in names}
 
 
 def build_actions(config: Config) -> ActionSet:
@@ -183,17 +208,18 @@ def build_ending(config: Config, step_limit: int) -> Ending:
 def build_starts(config: Config, spec: FightSpec, n: int) -> Starts:
     """How fights of training begin."""
     fight, starts = config.fight, config.starts
-    given = asdict(starts) if starts.name == StartsConfig.name else starts.name
+    given = asdict(starts) if starts.name == StartsConfig().name else starts.name
     with parts_in(fight.parts):
         return make_starts(given, n, spec, full=fight.full, phase=fight.phase)
 
 
-def game_parts(config: Config) -> FightParts:
+def game_parts(config: Config, game: TargetOptions | None = None) -> FightParts:
     """The parts of a fight in the running game; MisuseError if the reward needs what a game does not tell."""
-    from soulsgym.game.engine import missing_fields
+    from soulsgym.game.engine import GameOptions
+    from soulsgym.target import fields_not_told
 
     spec = main_spec(config)
-    return _parts(config, spec, 1, missing_fields(spec.game))
+    return _parts(config, spec, 1, fields_not_told(spec, game or GameOptions()))
 
 
 def build_fighter(config: Config, policy: Policy) -> PolicyFighter:
@@ -208,15 +234,6 @@ def build_fighter(config: Config, policy: Policy) -> PolicyFighter:
     )
 
 
-def quiet(networks: dict[str, ActorCritic | QNetwork]) -> NetworkPolicy:
-    """The greedy policy of networks, without their noise."""
-    for network in networks.values():
-        if isinstance(network, QNetwork):
-            network.quiet()
-        network.eval()
-    return NetworkPolicy(*networks.values())
-
-
 def _fights(config: Config) -> FightWorld:
     fight, n = config.fight, config.fight.number
     population = Population(fight.boss, fight.variants, n, strength=fight.draw_strength)
@@ -227,17 +244,18 @@ def _fights(config: Config) -> FightWorld:
         phase=fight.phase,
         changes=fight.full,
         randomize=fight.randomize,
-        threads=threads_of(config) if n >= FIGHTS_WORTH_THREADS else 1,
+        threads=threads_of(config) if n > FIGHTS_WORTH_A_THREAD else 1,
     )
     parts = _parts(config, main_spec(config), n)
     return FightWorld(FightBatch(engine, parts, decisions=fight.decisions, population=population))
 
 
-def _game_fights(config: Config, game: GameOptions | None) -> FightWorld:
-    from soulsgym.game.engine import GameOptions, open_engine
+def _game_fights(config: Config, game: TargetOptions | None) -> FightWorld:
+    from soulsgym.game.engine import GameOptions
+    from soulsgym.target import open_target
 
-    fight, parts = config.fight, game_parts(config)
-    engine = open_engine(main_spec(config).game, game or GameOptions(), phase=fight.phase, changes=fight.full)
+    fight, parts = config.fight, game_parts(config, game)
+    engine = open_target(main_spec(config), game or GameOptions(), phase=fight.phase, changes=fight.full)
     return FightWorld(FightBatch(engine, parts, decisions=fight.decisions), resumable=False)
 
 

@@ -32,9 +32,11 @@ class NoisyLinear(nn.Module):
 
     def draw_noise(self, generator: torch.Generator) -> None:
         """New noise, the same for all rows until the next draw."""
-        # New tensors: a backward pass may still need the old ones.
-        self.noise_in = _rooted(torch.empty_like(self.noise_in).normal_(generator=generator))
-        self.noise_out = _rooted(torch.empty_like(self.noise_out).normal_(generator=generator))
+        # New tensors: a backward pass may still need the old ones. Drawn where the generator is, then moved.
+        for name in ("noise_in", "noise_out"):
+            noise = getattr(self, name)
+            drawn = torch.empty(noise.shape, device=generator.device).normal_(generator=generator)
+            setattr(self, name, _rooted(drawn).to(noise.device))
 
     def quiet(self) -> None:
         """No noise: the mean weights."""

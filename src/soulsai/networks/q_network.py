@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
-from soulsai.config.schema import NetworkConfig, QConfig
+from soulsai.config.schema import NetworkConfig
 from soulsai.networks.layers import linear, normalizer, torso, torso_width
 from soulsai.networks.noisy import NoisyLinear
+from soulsai.networks.policy_network import PolicyNetwork
 from soulsai.ops.categorical import categorical_mean
+
+Distribution = Literal["none", "c51", "quantile"]
 
 HEAD_GAIN = 0.01
 """Small: all values begin near 0. With larger ones the maxima of random values are bootstrapped for a long time."""
 
 
-class QNetwork(nn.Module):
+class QNetwork(PolicyNetwork):
     """Observations [B, D] to means [B, A], or to the logits or quantiles of a distribution [B, A, N]."""
 
+    scores_are = "q"
     support: Tensor
 
-    def __init__(self, observation_size: int, num_actions: int, network: NetworkConfig, q: QConfig) -> None:
+    def __init__(
+        self,
+        observation_size: int,
+        num_actions: int,
+        network: NetworkConfig,
+        *,
+        dueling: bool = False,
+        noise: float | None = None,
+        distribution: Distribution = "none",
+        atoms: int = 51,
+        value_range: tuple[float, float] = (-10.0, 10.0),
+    ) -> None:
+        """With `noise`, its initial size, the heads are noisy."""
         super().__init__()
-        self.num_actions, self.distribution = num_actions, q.distribution
-        self.numbers = 1 if q.distribution == "none" else q.atoms
-        self.register_buffer("support", _support(q), persistent=False)
+        self.num_actions, self.distribution = num_actions, distribution
+        self.numbers = 1 if distribution == "none" else atoms
+        support = torch.linspace(*value_range, atoms) if distribution == "c51" else torch.empty(0)
+        self.register_buffer("support", support, persistent=False)
         self.normalizer = normalizer(observation_size, network)
         self.torso = torso(observation_size, network)
         width = torso_width(observation_size, network)
-        self.head = _head(width, num_actions * self.numbers, network, q)
+        self.head = _head(width, num_actions * self.numbers, network, noise)
         """Values of the actions, or with dueling their advantages."""
-        self.value_head = _head(width, self.numbers, network, q) if q.dueling else None
+        self.value_head = _head(width, self.numbers, network, noise) if dueling else None
         self._noisy = [layer for layer in (self.head, self.value_head) if isinstance(layer, NoisyLinear)]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -56,6 +75,15 @@ class QNetwork(nn.Module):
 
     def _per_action(self, numbers: Tensor, actions: int) -> Tensor:
         return numbers if self.distribution == "none" else numbers.view(-1, actions, self.numbers)
+
+    def chains(self) -> list[tuple[nn.Sequential, list[nn.Linear]]]:
+        """Values of the actions, or their advantages and the value; none if they are noisy or distributions."""
+        heads = [head for head in (self.head, self.value_head) if isinstance(head, nn.Linear)]
+        return [] if self._noisy or self.distribution != "none" else [(self.torso, heads)]
+
+    def scores(self, x: Tensor) -> Tensor:
+        """Mean value of every action [B, A]."""
+        return self.means(x)
 
     def means(self, x: Tensor) -> Tensor:
         """Mean value of every action [B, A]."""
@@ -84,9 +112,7 @@ def of_actions(out: Tensor, actions: Tensor) -> Tensor:
     return out.gather(1, index).squeeze(1)
 
 
-def _support(q: QConfig) -> Tensor:
-    return torch.linspace(*q.value_range, q.atoms) if q.distribution == "c51" else torch.empty(0)
-
-
-def _head(inputs: int, outputs: int, network: NetworkConfig, q: QConfig) -> nn.Module:
-    return NoisyLinear(inputs, outputs, q.noise) if q.noisy else linear(inputs, outputs, network, gain=HEAD_GAIN)
+def _head(inputs: int, outputs: int, network: NetworkConfig, noise: float | None) -> nn.Module:
+    if noise is not None:
+        return NoisyLinear(inputs, outputs, noise)
+    return linear(inputs, outputs, network, gain=HEAD_GAIN)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from soulsai.ops.shapes import assert_same_shape
 from soulsgym.errors import MisuseError
@@ -26,24 +25,9 @@ def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
     return torch.where(mask, logits, CLOSED)
 
 
-def closing(mask: Tensor) -> Tensor:
-    """What to add to logits to close actions: as `masked_logits` to the softmax, for those that are masked often."""
-    return torch.where(mask, 0.0, CLOSED)
-
-
 def masked_argmax(q: Tensor, mask: Tensor) -> Tensor:
     """The best open action of each row."""
     return masked_logits(q, mask).argmax(-1)
-
-
-def categorical_log_prob(logits: Tensor, action: Tensor) -> Tensor:
-    """Log probability of the chosen actions: logits [..., A], actions [...]."""
-    return log_prob_of(functional.log_softmax(logits, -1), action)
-
-
-def categorical_entropy(logits: Tensor) -> Tensor:
-    """Entropy of each row in nats; closed actions add nothing, even with logits of minus infinity."""
-    return entropy_of(functional.log_softmax(logits, -1))
 
 
 def log_prob_of(log_p: Tensor, action: Tensor) -> Tensor:

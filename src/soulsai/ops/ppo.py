@@ -29,9 +29,8 @@ def value_loss(v: Tensor, v_old: Tensor, returns: Tensor, clip: float) -> Tensor
     return 0.5 * squared
 
 
-def normalized(advantage: Tensor) -> Tensor:
-    """Advantages with mean 0 and deviation 1 (of the batch itself, so that one sample gives 0)."""
-    deviation, mean = torch.std_mean(advantage, correction=0)
+def normalized(advantage: Tensor, mean: Tensor, deviation: Tensor) -> Tensor:
+    """Advantages with mean 0 and deviation 1, given those of the batch they belong to."""
     return (advantage - mean) / (deviation + SMALLEST_DEVIATION)
 
 

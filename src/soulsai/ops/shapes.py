@@ -1,4 +1,4 @@
-"""Shapes checked at the door, with Python integers only: this runs in every gradient step."""
+"""Shapes checked at the access, with Python integers only: this runs in every gradient step."""
 
 from __future__ import annotations
 

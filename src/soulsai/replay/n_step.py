@@ -9,20 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsai.errors import RunError
+from soulsai.experience import ACTION, MASK, NUMBER, OBSERVATION, SHARE, Array, Column, Schema
 from soulsai.replay.sampler import saved
-from soulsai.replay.transitions import (
-    Flags,
-    Float32s,
-    Int64s,
-    Transitions,
-    check_shape,
-    copy_numbers,
-    copy_rows,
-    make_columns,
-)
+from soulsai.replay.store import Float32s, Int64s, check_shape
 from soulsgym.compiling import njit
 from soulsgym.errors import MisuseError
 
+Flags = npt.NDArray[np.bool_]
+
+TRANSITION: dict[str, Column] = {
+    "observations": OBSERVATION,
+    "actions": ACTION,
+    "rewards": NUMBER,
+    "discounts": SHARE,
+    "next_observations": OBSERVATION,
+    "next_masks": MASK,
+}
+"""What was seen, done and got, and what a bootstrap needs: its discount is 0 after a real end."""
 STEP = {
     "observations": np.float32,
     "actions": np.int64,
@@ -36,13 +39,13 @@ STEP = {
 """What a push takes in, in the types the kernels are compiled for."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def _discounts_into(gamma: float, steps: Any, terminated: Any, out: Any) -> None:
     for env in range(len(out)):
         out[env] = 0.0 if terminated[env] else gamma ** steps[env]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def _advance(gamma: float, rewards: Any, steps: Any, terminated: Any, truncated: Any,
              returns: Any, discounts: Any, first: Any, counts: Any,
              newest: Any, ready_rows: Any, ready_envs: Any, ready_discounts: Any) -> int:  # fmt: skip
@@ -70,43 +73,23 @@ def _advance(gamma: float, rewards: Any, steps: Any, terminated: Any, truncated:
     return ready
 
 
-@njit(cache=True, nogil=True)
-def _remember(newest: Any, seen: Any, chosen: Any, observations: Any, actions: Any) -> None:
-    """Keep what was seen and done at the places of the new rows."""
-    for env in range(len(newest)):
-        row = newest[env]
-        actions[row] = chosen[env]
-        for i in range(seen.shape[1]):
-            observations[row, i] = seen[env, i]
-
-
-@njit(cache=True, nogil=True)
-def _emit(rows: Any, envs: Any, observations: Any, actions: Any, returns: Any, next_observations: Any, next_masks: Any,
-          to_o: Any, to_a: Any, to_r: Any, to_o1: Any, to_m1: Any) -> None:  # fmt: skip
-    """Copy the rows that are ready, with the end of this step as the state they lead to."""
-    copy_rows(observations, rows, to_o)
-    copy_numbers(actions, rows, to_a)
-    copy_numbers(returns, rows, to_r)
-    copy_rows(next_observations, envs, to_o1)
-    copy_rows(next_masks, envs, to_m1)
-
-
 class NStepAccumulator:
     """Turns steps into rows of up to `n_step` decisions, each discounted by the environment steps it took."""
 
-    def __init__(self, n_envs: int, n_step: int, gamma: float, observation_size: int, num_actions: int) -> None:
+    def __init__(self, n_envs: int, n_step: int, gamma: float, schema: Schema) -> None:
         if n_envs < 1 or n_step < 1:
             raise MisuseError(f"n_envs={n_envs}, n_step={n_step} leave nothing to sum up; both are at least 1")
         self._n_step, self._gamma = n_step, float(gamma)
-        self._shapes = ((n_envs, observation_size), *[(n_envs,)] * 5, (n_envs, observation_size), (n_envs, num_actions))
-        self._out = make_columns(n_envs * n_step, observation_size, num_actions)
+        seen, opened = (n_envs, schema.observation_size), (n_envs, schema.num_actions)
+        self._shapes = (seen, *[(n_envs,)] * 5, seen, opened)
+        self._discounts = np.zeros(n_envs * n_step, np.float32)
         self._newest, self._ready_rows, self._ready_envs = (
             np.zeros(count, np.int64) for count in (n_envs, n_envs * n_step, n_envs * n_step)
         )
         # What waits for later steps, in a ring of n_step places for each environment; a single step never waits.
         waiting = (n_envs, n_step) if n_step > 1 else (0, 1)
         self._pending: dict[str, npt.NDArray[Any]] = {
-            "observations": np.zeros((*waiting, observation_size), np.float32),
+            "observations": np.zeros((*waiting, schema.observation_size), np.float32),
             "actions": np.zeros(waiting, np.int64),
             "returns": np.zeros(waiting),
             "discounts": np.zeros(waiting),
@@ -124,7 +107,7 @@ class NStepAccumulator:
         truncated: Flags,
         final_or_next_observations: Float32s,
         final_or_next_masks: Flags,
-    ) -> Transitions:
+    ) -> dict[str, Array]:
         """Take in one step of every environment; gives the rows that are ready, which last until the next push.
 
         Of an environment whose episode ended, the next observation and mask are the last ones of that episode. Single
@@ -139,24 +122,29 @@ class NStepAccumulator:
             check_shape(name, array, shape)
         return tuple(np.ascontiguousarray(array, kind) for array, kind in zip(step, STEP.values(), strict=True))
 
-    def _single(self, *step: npt.NDArray[Any]) -> Transitions:
+    def _single(self, *step: npt.NDArray[Any]) -> dict[str, Array]:
         observations, actions, rewards, steps, terminated, _, next_observations, next_masks = step
-        _discounts_into(self._gamma, steps, terminated, self._out.discounts)
-        return Transitions(observations, actions, rewards, self._out.discounts, next_observations, next_masks)
+        _discounts_into(self._gamma, steps, terminated, self._discounts)
+        columns = (observations, actions, rewards, self._discounts, next_observations, next_masks)
+        return dict(zip(TRANSITION, columns, strict=True))
 
-    def _several(self, *step: npt.NDArray[Any]) -> Transitions:
+    def _several(self, *step: npt.NDArray[Any]) -> dict[str, Array]:
         seen, chosen, rewards, steps, terminated, truncated, next_observations, next_masks = step
         observations, actions, returns, discounts, first, counts = self._pending.values()
         ready = _advance(self._gamma, rewards, steps, terminated, truncated, returns, discounts, first, counts,
-                         self._newest, self._ready_rows, self._ready_envs, self._out.discounts)  # fmt: skip
-        flat = observations.reshape(-1, seen.shape[1]), actions.reshape(-1)
-        _remember(self._newest, seen, chosen, *flat)
-        out = self._out
-        _emit(self._ready_rows[:ready], self._ready_envs[:ready],
-              *flat, returns.reshape(-1), next_observations, next_masks,
-              out.observations, out.actions, out.rewards, out.next_observations, out.next_masks)  # fmt: skip
-        rows: list[Any] = [column[:ready] for column in out]
-        return Transitions(*rows)
+                         self._newest, self._ready_rows, self._ready_envs, self._discounts)  # fmt: skip
+        observations, actions = observations.reshape(-1, seen.shape[1]), actions.reshape(-1)
+        observations[self._newest], actions[self._newest] = seen, chosen
+        rows, envs = self._ready_rows[:ready], self._ready_envs[:ready]
+        columns = (
+            observations[rows],
+            actions[rows],
+            returns.reshape(-1)[rows].astype(np.float32),
+            self._discounts[:ready],
+            next_observations[envs],
+            next_masks[envs],
+        )
+        return dict(zip(TRANSITION, columns, strict=True))
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Copies of what waits for later steps."""

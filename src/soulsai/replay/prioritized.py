@@ -10,14 +10,13 @@ import numpy.typing as npt
 
 from soulsai.errors import RunError
 from soulsai.replay.sampler import saved
-from soulsai.replay.store import Batch
+from soulsai.replay.store import Batch, Int64s, check_shape
 from soulsai.replay.sum_tree import ROOT, fill_leaves, find_leaves, make_tree, rebuild, set_leaf
-from soulsai.replay.transitions import Int64s, check_shape
 from soulsgym.compiling import njit
 from soulsgym.errors import MisuseError
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def _sample(tree: Any, uniforms: Any, size: int, beta: float, slots: Any, weights: Any) -> None:
     """One row from each of as many equal parts of the total; rare rows weigh more, the rarest of the batch 1."""
     total, room, count = tree[ROOT], len(tree) // 2, len(slots)
@@ -26,7 +25,7 @@ def _sample(tree: Any, uniforms: Any, size: int, beta: float, slots: Any, weight
     weights[:] = raw / raw.max()
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def _first_wrong(slots: Any, td_abs: Any, size: int) -> int:
     """The position of the first slot without a row, or error that is no number, or -1."""
     for i in range(len(slots)):
@@ -35,7 +34,7 @@ def _first_wrong(slots: Any, td_abs: Any, size: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def _update(tree: Any, slots: Any, td_abs: Any, eps: float, alpha: float, largest: float) -> float:
     """Write the new priorities; gives the largest there ever was."""
     for i in range(len(slots)):

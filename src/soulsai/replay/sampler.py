@@ -1,40 +1,43 @@
-"""What the learner asks of a sampler."""
+"""The simplest sampler, and what samplers read of a saved state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from soulsai.errors import RunError
-from soulsai.replay.store import Batch
-from soulsai.replay.transitions import Int64s
+from soulsai.replay.store import Batch, Int64s, ReplayStore
+from soulsgym.errors import MisuseError
 
 
-class Sampler(Protocol):
-    """Chooses the rows of a batch."""
+class UniformSampler:
+    """Draws rows of a store evenly, with replacement; all weigh 1."""
+
+    def __init__(self, store: ReplayStore) -> None:
+        self._store = store
 
     def added(self, slots: Int64s) -> None:
-        """New rows lie in these slots."""
-        ...
+        """Nothing to do: the store knows how many rows it holds."""
 
-    def sample(self, batch: Batch, generator: np.random.Generator, beta: float) -> None:
-        """Fill the slots and the importance weights of the batch."""
-        ...
+    def sample(self, batch: Batch, generator: np.random.Generator, beta: float = 0.0) -> None:
+        """Fill the slots and weights of the batch; beta has nothing to correct."""
+        if len(self._store) == 0:
+            raise MisuseError("the replay store is empty; add rows before sampling")
+        batch.slots[:] = generator.integers(0, len(self._store), len(batch))
+        batch.weights.fill(1.0)
 
     def update(self, slots: Int64s, td_abs: npt.NDArray[np.floating[Any]]) -> None:
-        """The rows of these slots were learned from, with these errors."""
-        ...
+        """Nothing to do: errors do not change how likely a row is."""
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Copies of everything remembered between calls."""
-        ...
+        """Nothing is remembered."""
+        return {}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from a saved state."""
-        ...
+        """Nothing is remembered."""
 
 
 def saved(state: Mapping[str, npt.NDArray[Any]], name: str, like: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -7,28 +7,23 @@ known by their number, so they return to the slots they had.
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import io
 import os
-import shutil
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from soulsai.errors import RunError
-from soulsai.replay.store import TransitionStore
-from soulsai.replay.transitions import Transitions, arrays_of, record_of
+from soulsai.replay.store import ReplayStore
+from soulsai.runs.files import cannot_write, sync_folder
 
 ROWS_AT_ONCE = 4096
 """Rows turned into records at a time: a segment may be as large as the store, and memory may not hold both."""
-BYTES_AT_ONCE = 1 << 22
-BYTES_PER_MB = 1e6
 UNFINISHED = ".part"
-FULL = (errno.ENOSPC, errno.EDQUOT)
 WAY_OUT = "resume from an earlier checkpoint"
 
 
@@ -47,24 +42,23 @@ class ReplaySegments:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def save(self, store: TransitionStore, since: int) -> list[SegmentInfo]:
+    def save(self, store: ReplayStore, since: int) -> list[SegmentInfo]:
         """Write the rows from number `since` on that the store still holds; no segment if there are none."""
         first = max(since, store.added - len(store))
         rows = store.added - first
         if rows <= 0:
             return []
         unfinished = self._folder / f"rows-{first:012d}{UNFINISHED}"
-        bytes_needed = rows * record_of(*store.layout).itemsize
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             return [self._written(store, first, rows, unfinished)]
         except OSError as error:
-            raise _unwritable(self._folder, bytes_needed, error) from error
+            raise cannot_write(self._folder, error) from error
         finally:
             with contextlib.suppress(OSError):
                 unfinished.unlink()
 
-    def _written(self, store: TransitionStore, first: int, rows: int, unfinished: Path) -> SegmentInfo:
+    def _written(self, store: ReplayStore, first: int, rows: int, unfinished: Path) -> SegmentInfo:
         digest = hashlib.sha256()
         with unfinished.open("wb") as file:
             for piece in _pieces(store, first, rows):
@@ -75,16 +69,16 @@ class ReplaySegments:
         # The checksum in the name: a run that went back to an older checkpoint may write other rows of these numbers.
         name = f"rows-{first:012d}-{rows}-{digest.hexdigest()[:12]}.npy"
         unfinished.replace(self._folder / name)
-        _settle(self._folder)
+        sync_folder(self._folder)
         return SegmentInfo(name=name, first=first, rows=rows, sha256=digest.hexdigest())
 
-    def load(self, store: TransitionStore, infos: Sequence[SegmentInfo]) -> None:
+    def load(self, store: ReplayStore, infos: Sequence[SegmentInfo]) -> None:
         """Fill the store with the newest rows of the segments, each in the slot of its number."""
         added = max((info["first"] + info["rows"] for info in infos), default=0)
         live = alive(infos, added, store.capacity)
         self._check_complete(live, max(added - store.capacity, 0), added)
         # All are checked before the first row is written: a damaged one leaves the store as it was.
-        opened = [self._opened(info, record_of(*store.layout)) for info in live]
+        opened = [self._opened(info, store.schema.record()) for info in live]
         for info, records in zip(live, opened, strict=True):
             _place(store, info["first"], records, dead=max(added - store.capacity - info["first"], 0))
         store.added = added
@@ -114,7 +108,10 @@ class ReplaySegments:
         """Delete all segments but these, and what a killed run left unfinished."""
         for path in sorted(self._folder.glob("rows-*")):
             if path.suffix in (".npy", UNFINISHED) and path.name not in keep:
-                _delete(path)
+                try:
+                    path.unlink(missing_ok=True)
+                except OSError as error:
+                    raise cannot_write(path, error) from error
 
 
 def alive(infos: Sequence[SegmentInfo], added: int, capacity: int) -> list[SegmentInfo]:
@@ -123,23 +120,16 @@ def alive(infos: Sequence[SegmentInfo], added: int, capacity: int) -> list[Segme
     return sorted((info for info in infos if info["first"] + info["rows"] > oldest), key=lambda info: info["first"])
 
 
-def _place(store: TransitionStore, first: int, records: npt.NDArray[Any], *, dead: int) -> None:
+def _place(store: ReplayStore, first: int, records: npt.NDArray[Any], *, dead: int) -> None:
     """Write a segment to the store, but for the rows at its beginning that later ones have overwritten."""
     for begin in range(dead, len(records), ROWS_AT_ONCE):
         some = records[begin : begin + ROWS_AT_ONCE]
-        store.place(first + begin, Transitions(*(some[field] for field in Transitions._fields)))
+        store.place(first + begin, {name: some[name] for name in store.columns})
 
 
-def _delete(path: Path) -> None:
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise RunError(f"{path} cannot be deleted: {error.strerror}; make the folder writable") from error
-
-
-def _pieces(store: TransitionStore, first: int, rows: int) -> Iterator[bytes]:
+def _pieces(store: ReplayStore, first: int, rows: int) -> Iterator[bytes]:
     """The segment as np.save would write it, a part at a time."""
-    record = record_of(*store.layout)
+    record = store.schema.record()
     header = io.BytesIO()
     shape = {"descr": np.lib.format.dtype_to_descr(record), "fortran_order": False, "shape": (rows,)}
     np.lib.format.write_array_header_2_0(header, shape)
@@ -147,41 +137,13 @@ def _pieces(store: TransitionStore, first: int, rows: int) -> Iterator[bytes]:
     for begin in range(0, rows, ROWS_AT_ONCE):
         records = np.empty(min(ROWS_AT_ONCE, rows - begin), record)
         for part, slots in store.spans(first + begin, len(records)):
-            for field, column in zip(Transitions._fields, arrays_of(store.columns), strict=True):
-                records[field][part] = column[slots]
+            for name, column in store.columns.items():
+                records[name][part] = column[slots]
         yield records.tobytes()
-
-
-def _settle(folder: Path) -> None:
-    """Make a rename in the folder last; Windows does so by itself, and opens no folders."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _verify(path: Path, sha256: str) -> None:
     with path.open("rb") as file:
-        found = _digest(file)
+        found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != sha256:
         raise RunError(f"{path} is damaged: its checksum is {found[:12]}, not {sha256[:12]}; {WAY_OUT}")
-
-
-def _digest(file: BinaryIO) -> str:
-    digest = hashlib.sha256()
-    while piece := file.read(BYTES_AT_ONCE):
-        digest.update(piece)
-    return digest.hexdigest()
-
-
-def _unwritable(folder: Path, bytes_needed: int, error: OSError) -> RunError:
-    if error.errno not in FULL:
-        return RunError(f"{folder}: the replay cannot be saved: {error.strerror or error}; make the folder writable")
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.is_dir())
-    needed_mb, free_mb = bytes_needed / BYTES_PER_MB, shutil.disk_usage(existing).free / BYTES_PER_MB
-    return RunError(
-        f"the disk of {folder} is full: the replay needs {needed_mb:.1f} MB and {free_mb:.1f} MB are free; "
-        "make room and resume"
-    )

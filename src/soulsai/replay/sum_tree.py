@@ -9,27 +9,27 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from soulsai.replay.transitions import Float64s
 from soulsgym.compiling import njit
 
 ROOT = 1
 
 
-def make_tree(leaves: int) -> Float64s:
+def make_tree(leaves: int) -> npt.NDArray[np.float64]:
     """A tree of zeros with room for at least so many leaves."""
     room = 1 << max(leaves - 1, 0).bit_length()
     return np.zeros(2 * room)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def rebuild(tree: Any) -> None:
     """Sum all nodes, after the leaves were written directly."""
     for node in range(len(tree) // 2 - 1, 0, -1):
         tree[node] = tree[2 * node] + tree[2 * node + 1]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def set_leaf(tree: Any, leaf: int, value: float) -> None:
     """Write a leaf and sum the nodes above it."""
     node = len(tree) // 2 + leaf
@@ -39,7 +39,7 @@ def set_leaf(tree: Any, leaf: int, value: float) -> None:
         tree[node] = tree[2 * node] + tree[2 * node + 1]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def find_leaves(tree: Any, masses: Any, found: Any) -> None:
     """The leaves in which their running sum passes each of the masses; never one of zero, unless all are.
 
@@ -59,7 +59,7 @@ def find_leaves(tree: Any, masses: Any, found: Any) -> None:
     found -= room
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def fill_leaves(tree: Any, leaves: Any, value: float) -> None:
     """Write the same value to several leaves."""
     for i in range(len(leaves)):

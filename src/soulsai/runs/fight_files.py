@@ -13,10 +13,11 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from soulsai.config import config_from_toml
 from soulsai.config.refusal import refusal
@@ -42,6 +43,8 @@ def with_absolute_paths(config: Config) -> Config:
     """The config with paths that mean the same from every folder."""
     fight = config.fight
     paths = [_absolute(file, always=True) for file in fight.parts]
+    if start := config.run.start_from:
+        config = replace(config, run=replace(config.run, start_from=_absolute(start, always=True)))
     return with_parts(_with_names(config, _absolute(fight.boss), [_absolute(each) for each in fight.variants]), paths)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from soulsai.errors import RunError
+from soulsgym.errors import MisuseError
 
 FULL = {errno.ENOSPC, errno.EDQUOT}
 FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -21,11 +23,17 @@ def write_durably(file: Path, data: bytes) -> None:
         os.fsync(stream.fileno())
 
 
-def write_atomically(file: Path, text: str | bytes, *, durably: bool = True) -> None:
-    """Replace a file by new content in one moment; `durably` also survives a power cut, for some milliseconds more."""
+def write_atomically(file: Path, text: str | bytes, *, durably: bool = True, private: bool = False) -> None:
+    """Replace a file by new content in one moment.
+
+    `durably` also survives a power cut, for some milliseconds more; `private`: at no moment can others read it.
+    """
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     data = text.encode() if isinstance(text, str) else text
     try:
+        if private:
+            temporary.unlink(missing_ok=True)  # One that is there may be readable for others.
+            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         if durably:
             write_durably(temporary, data)
         else:
@@ -34,8 +42,18 @@ def write_atomically(file: Path, text: str | bytes, *, durably: bool = True) -> 
         if durably:
             sync_folder(file.parent)
     except OSError as error:
-        _discard(temporary)
+        with contextlib.suppress(OSError):  # What made the writing fail may well forbid this too.
+            temporary.unlink(missing_ok=True)
         raise cannot_write(file, error) from error
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder that only its owner may read, or take the rights of others away from it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.chmod(0o700)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
 
 
 def write_files(files: Mapping[str, str], folder: Path) -> None:
@@ -49,11 +67,16 @@ def write_files(files: Mapping[str, str], folder: Path) -> None:
         write_atomically(file, text)
 
 
-def _discard(file: Path) -> None:
-    try:
-        file.unlink(missing_ok=True)
-    except OSError:
-        return  # What made the writing fail may well forbid this too; the first error is the one to tell.
+def check_new_file(file: Path, what: str, *suffixes: str) -> None:
+    """Refuse a file that cannot be made; asked before anything is loaded or played for it."""
+    if file.suffix.lower() not in suffixes:
+        raise MisuseError(f"{what} {file} ends in {file.suffix!r}; give a name that ends in {' or '.join(suffixes)}")
+    if file.exists():
+        raise RunError(f"{what} {file} exists; give another name or delete it")
+    if not file.parent.is_dir():
+        raise RunError(f"folder {file.parent} of the {what} is not there; make it or give another name")
+    if not os.access(file.parent, os.W_OK):
+        raise cannot_write(file, PermissionError(errno.EACCES, ""))
 
 
 def sync_folder(folder: Path) -> None:
@@ -70,9 +93,9 @@ def sync_folder(folder: Path) -> None:
 def cannot_write(path: Path, error: OSError) -> RunError:
     """The error for a file or folder that could not be written: what, why, and what to do."""
     if error.errno in FULL:
-        return RunError(f"{path}: cannot be written, the disk is full: free some space, then go on with --resume")
+        return RunError(f"{path}: cannot be written, the disk is full: free some space; runs continue with --resume")
     if error.errno in FORBIDDEN:
-        return RunError(f"{path}: cannot be written, permission is missing: allow it, or choose a folder with --run")
+        return RunError(f"{path}: cannot be written, permission is missing: allow it, or choose another place")
     return RunError(f"{path}: cannot be written: {reason(error)}")
 
 

@@ -6,14 +6,14 @@ The file holds passwords: only its owner may read it.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from soulsai.errors import RunError
-from soulsai.runs.files import reason
+from soulsai.runs.files import reason, write_atomically
 from soulsai.runs.lock import is_locked
-from soulsai.runs.private_files import write_private
 
 FILE = "fleet.json"
 LOCK = "fleet.lock"
@@ -37,21 +37,21 @@ class FleetFile:
 
 def write_fleet(folder: Path, fleet: FleetFile) -> None:
     """Replace the file in one moment, durably, readable for its owner alone."""
-    write_private(folder / FILE, json.dumps(asdict(fleet), indent=1).encode())
+    write_atomically(folder / FILE, json.dumps(asdict(fleet), indent=1), private=True)
 
 
 def read_fleet(folder: Path) -> FleetFile | None:
     """The fleet of a run; None if it was never served."""
     file = folder / FILE
     try:
-        values = json.loads(file.read_text(encoding="utf-8"))
+        return msgspec.json.decode(file.read_bytes(), type=FleetFile)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise RunError(f"{file}: cannot be read: {reason(error)}") from error
-    except ValueError as error:
-        raise _damaged(file, str(error)) from error
-    return _checked(values, file)
+    except (msgspec.MsgspecError, ValueError) as error:
+        way_out = "restore it from a copy, or remove it to invite everyone again"
+        raise RunError(f"{file}: is damaged ({error}): {way_out}") from error
 
 
 def served_run(folder: Path | None, root: Path) -> tuple[Path, FleetFile]:
@@ -59,10 +59,10 @@ def served_run(folder: Path | None, root: Path) -> tuple[Path, FleetFile]:
     if folder is None:
         folder = _newest(root)
     elif not folder.is_dir():
-        raise RunError(f"{folder}: there is no such run; see `souls runs` for those there are")
+        raise RunError(f"{folder}: there is no such run; list runs with `souls runs`")
     fleet = read_fleet(folder)
     if fleet is None:
-        raise RunError(f"{folder}: was never served to workers; do so with: souls serve --resume --run {folder}")
+        raise RunError(f"{folder}: was never served to workers; do so with: souls serve --resume {folder}")
     return folder, fleet
 
 
@@ -74,19 +74,5 @@ def is_served(folder: Path) -> bool:
 def _newest(root: Path) -> Path:
     found = [file.parent for file in root.glob(f"*/{FILE}")] if root.is_dir() else []
     if not found:
-        raise RunError(f"{root}: no run here was served to workers; give its folder with --run, or begin: souls serve")
+        raise RunError(f"{root}: no run here was served to workers; name one, or begin: souls serve")
     return max(found, key=lambda folder: (is_served(folder), (folder / FILE).stat().st_mtime))
-
-
-def _checked(values: Any, file: Path) -> FleetFile:
-    kinds = {"generation": int, "own": bool, "passwords": dict}
-    names = [entry.name for entry in fields(FleetFile)]
-    if not isinstance(values, dict) or any(name not in values for name in names):
-        raise _damaged(file, "something is missing")
-    if any(not isinstance(values[name], kinds.get(name, str)) for name in names):
-        raise _damaged(file, "something has another type")
-    return FleetFile(**{name: values[name] for name in names})
-
-
-def _damaged(file: Path, why: str) -> RunError:
-    return RunError(f"{file}: is damaged ({why}): restore it from a copy, or remove it to invite everyone again")

@@ -50,8 +50,11 @@ def locked(file: Path) -> Iterator[None]:
         raise cannot_write(file, error) from error
     with stream:  # Closing releases the lock. The file stays: removing it would let two others lock two files.
         _lock_soon(stream, file)
-        stream.truncate(0)
-        stream.write(str(os.getpid()).encode())
+        try:
+            stream.truncate(0)
+            stream.write(str(os.getpid()).encode())
+        except OSError as error:
+            raise cannot_write(file, error) from error
         yield
 
 

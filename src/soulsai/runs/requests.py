@@ -1,4 +1,4 @@
-"""What a run is asked for from outside while it trains: save, pause, resume, stop.
+"""What a run is asked for from outside while it trains: save, pause, unpause, stop.
 
 A request is an empty file in the run's folder. So it needs no server, works for every kind of training, and whoever may
 write there may ask; the file is removed when the request was met.
@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import time
-from pathlib import Path
 
 from soulsai.errors import RunError
 from soulsai.runs.files import cannot_write
 from soulsai.runs.run import Run
 from soulsgym.errors import MisuseError
 
-ACTIONS = ("save", "pause", "resume", "stop")
+ACTIONS = ("save", "pause", "unpause", "stop")
 KEPT = ("save", "pause", "stop")
-"""Those that are files; to resume is to take back the pause."""
+"""Those that are files; to unpause is to take back the pause."""
 FOLDER = "control"
 LOOK_EVERY_S = 0.25
 
@@ -27,10 +26,10 @@ def ask(run: Run, action: str) -> None:
     if action not in ACTIONS:
         raise MisuseError(f"request {action!r} is none of {', '.join(ACTIONS)}")
     if not run.is_locked():
-        raise RunError(f"{run.folder}: nobody trains here now; see `souls runs` for those that are going on")
+        raise RunError(f"{run.folder}: nobody trains here now; list runs with `souls runs`")
     folder = run.folder / FOLDER
     try:
-        if action == "resume":
+        if action == "unpause":
             (folder / "pause").unlink(missing_ok=True)
         else:
             folder.mkdir(exist_ok=True)
@@ -48,8 +47,7 @@ class Requests:
     """The end of whoever trains."""
 
     def __init__(self, run: Run) -> None:
-        self._folder: Path = run.folder / FOLDER
-        self._look_s = 0.0
+        self._run, self._look_s = run, 0.0
 
     def take(self) -> tuple[str, ...]:
         """What is asked for; looked up a few times a second only, so it may be asked for after every step."""
@@ -57,10 +55,10 @@ class Requests:
         if now_s < self._look_s:
             return ()
         self._look_s = now_s + LOOK_EVERY_S
-        return tuple(action for action in KEPT if (self._folder / action).exists())
+        return asked(self._run)
 
     def met(self, *actions: str) -> None:
         """These were met; before training begins, all that an earlier process was asked for."""
         for action in actions:
             with contextlib.suppress(OSError):  # Met again a little later, then; nothing worse can come of it.
-                (self._folder / action).unlink(missing_ok=True)
+                (self._run.folder / FOLDER / action).unlink(missing_ok=True)

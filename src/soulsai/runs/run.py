@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -16,9 +15,11 @@ from typing import Any
 from soulsai.errors import RunError
 from soulsai.runs.files import cannot_write, reason, write_atomically, write_files
 from soulsai.runs.lock import is_locked, locked
+from soulsai.runs.metric_store import EXPORT
+from soulsai.runs.metrics import MetricsReader
+from soulsai.runs.stamps import file_stamp, utc_stamp
 from soulsai.runs.status import GOING, KILLED, Status, read_status, write_status
 from soulsai.runs.versions import git_commit, machine, package_versions
-from soulsai.telemetry.stamps import file_stamp, utc_stamp
 from soulsgym.errors import MisuseError
 
 CONFIG, VERSIONS = "config.toml", "versions.json"
@@ -30,7 +31,7 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.metrics_file = folder / "metrics.jsonl"
+        self.metrics_file = folder / EXPORT
         self.log_file = folder / "log.txt"
         self.status_file = folder / "status.json"
         self.judged_file = folder / "judged.json"
@@ -146,11 +147,8 @@ class Run:
         return [(name, text) for name, text in texts if text]  # Empty: reserved by a process that was killed then.
 
     def metrics(self) -> list[dict[str, Any]]:
-        """All rows of metrics. A half-written last row is left out; a value that is no number (null) is a NaN."""
-        if not self.metrics_file.exists():
-            return []
-        lines = _read(self.metrics_file).split("\n")
-        return [_row(line, number, self.metrics_file) for number, line in enumerate(lines[:-1], 1)]
+        """All rows of metrics: step, time, elapsed_s and values by name; a value that is no finite number is a NaN."""
+        return list(MetricsReader(self.folder).rows())
 
 
 def default_folder(preset: str, root: Path = Path("runs")) -> Path:
@@ -169,7 +167,7 @@ def _refuse_existing(folder: Path) -> None:
     except OSError as error:
         raise cannot_write(folder, error) from error
     if there:
-        raise RunError(f"{folder} exists; use --resume to go on with it or --run for another")
+        raise RunError(f"{folder} exists; continue it with --resume, or choose another folder")
 
 
 def _versions(config_toml: str, preset: str, command: Sequence[str]) -> dict[str, Any]:
@@ -191,7 +189,7 @@ def _suggestion(folder: Path) -> str:
     except OSError:
         names = []
     near = difflib.get_close_matches(folder.name, names, n=1, cutoff=0.5)
-    return f"; did you mean {folder.parent / near[0]}?" if near else "; see `souls runs` for those there are"
+    return f"; did you mean {folder.parent / near[0]}?" if near else "; list runs with `souls runs`"
 
 
 def _age(file: Path) -> tuple[str, int, str]:
@@ -225,11 +223,3 @@ def _reserve(folder: Path, stem: str) -> Path:
             number += 1
         else:
             return file
-
-
-def _row(line: str, number: int, file: Path) -> dict[str, Any]:
-    try:
-        row: dict[str, Any] = json.loads(line)
-    except ValueError as error:
-        raise RunError(f"{file}: line {number} is damaged ({error}): remove the line") from error
-    return {name: math.nan if value is None else value for name, value in row.items()}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from soulsai.runs.files import write_atomically
-from soulsai.telemetry.stamps import utc_stamp
+from soulsai.runs.stamps import utc_stamp
 from soulsgym.errors import MisuseError
 
 STATES = ("running", "paused", "stopped", "finished", "failed")
@@ -35,18 +35,13 @@ def write_status(file: Path, status: Status) -> None:
     """Replace the file, with the time of now."""
     if status.state not in STATES:
         raise MisuseError(f"state {status.state!r} is none of {', '.join(STATES)}")
-    values = {name: _plain(value) for name, value in asdict(status).items()} | {"updated": utc_stamp()}
-    write_atomically(file, json.dumps(values), durably=False)  # Every second or so: not worth waiting for the disk.
-
-
-def _plain(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    content = msgspec.json.encode(replace(status, updated=utc_stamp()))  # what is no finite number becomes null
+    write_atomically(file, content, durably=False)  # Every second or so: not worth waiting for the disk.
 
 
 def read_status(file: Path) -> Status | None:
     """What the file says; None if it is missing or, after a power cut, empty or cut off."""
     try:
-        values = json.loads(file.read_text())
-        return Status(**{field.name: values[field.name] for field in fields(Status)})
-    except (OSError, ValueError, KeyError, TypeError):
+        return msgspec.json.decode(file.read_bytes(), type=Status)
+    except (OSError, msgspec.MsgspecError, ValueError):
         return None

@@ -1,4 +1,4 @@
-"""All runs under a folder, in a line each."""
+"""All runs under a folder, in a line each, and the run that a user means."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from soulsai.runs.run import Run
+from soulsai.runs.run import CONFIG, Run
+from soulsai.runs.stamps import utc_stamp
 from soulsai.runs.status import Status
-from soulsai.telemetry.stamps import utc_stamp
 from soulsgym.errors import SoulsError
 
+ROOT = Path("runs")
+"""Where runs are when only their name is given."""
 BROKEN = "broken"
 
 
@@ -29,11 +31,29 @@ class RunSummary:
         """running, stopped, finished, failed, killed or broken."""
         return self.status.state
 
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether there is a policy to play, or to go on with."""
+        return any((self.folder / "checkpoints").glob("[0-9]*"))
+
+
+def run_folder(text: str) -> Path:
+    """The folder of a run that is named by its folder, or by its name under runs/."""
+    path = Path(text)
+    return ROOT / path if not path.exists() and (ROOT / path).is_dir() else path
+
+
+def open_run(text: str) -> Run:
+    """The run in a folder, or with this name under runs/."""
+    return Run.open(run_folder(text))
+
 
 def list_runs(root: Path) -> list[RunSummary]:
-    """Every folder under `root`, the one changed last first."""
+    """Every folder under `root`, the one changed last first; where `root` is a run itself, that one alone."""
     if not root.is_dir():
         return []
+    if (root / CONFIG).is_file():
+        return [_summary(root)]
     folders = [path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")]
     return sorted(map(_summary, folders), key=lambda run: (run.status.updated, run.name), reverse=True)
 
@@ -43,10 +63,10 @@ def _summary(folder: Path) -> RunSummary:
         run = Run.open(folder)
         status, preset = run.status(), run.preset
     except (SoulsError, OSError) as error:
-        return RunSummary(folder.name, folder, "", Status(BROKEN, updated=_changed(folder)), str(error))
+        return RunSummary(folder.absolute().name, folder, "", Status(BROKEN, updated=_changed(folder)), str(error))
     if not status.updated:
         status = Status(status.state, updated=_changed(folder))
-    return RunSummary(folder.name, folder, preset, status)
+    return RunSummary(folder.absolute().name, folder, preset, status)
 
 
 def _changed(folder: Path) -> str:

@@ -16,68 +16,140 @@ Written like a preset, a table of keys for each section:
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, Literal
 
-from soulsai.config.merging import SECTIONS, merged
-from soulsai.config.refusal import did_you_mean, refusal
+from msgspec import Meta, Struct
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+
+from soulsai.config.algorithms import algorithm_settings
+from soulsai.config.checks import unknown_part
+from soulsai.config.merging import merged, merged_section, table_of
+from soulsai.config.refusal import refusal, way_out
 from soulsai.config.schema import Config
-from soulsai.config.setting import setting
 from soulsai.config.toml import toml_value
-from soulsai.config.values import fits, kinds, setting_of, shown, wanted
-from soulsai.sweeps.dimension import Choices, Dimension, Range
+from soulsai.config.values import shown
+from soulsgym.parts.files import parts_in
+from soulsgym.parts.rewards.presets import weights_of
 
 SWEEP, FIXED = "sweep", "fixed"
 WORDS = ("low", "high", "log", "step", "choices", "values")
 HOW = "{low = ..., high = ...} or {choices = [...]}"
-
+DIGITS = 4
+"""Significant digits of a drawn number: more would only make commands long."""
+SAME = 1e-9
+WEIGHTS = "reward.weights."
 WIN_RATE, RETURN = "win_rate/evaluation", "return/evaluation"
+FIGHT_ONLY = ("fight", "encoder", "reward", "actions", "starts")
 
 INCOMPARABLE = {
-    "world": "trials would learn different things",
-    "run.seed": "every trial has a seed of its own already",
-    "run.steps": "trials are compared after the same number of steps",
-    "run.evaluate_every_steps": "trials are compared after the same number of steps",
-    "run.evaluation_fights": "trials are compared by evaluations of one kind",
-    "run.final_fights": "trials are compared by evaluations of one kind",
-    "run.stop_at": "trials are compared after the same number of steps",
-    "run.accept": "it changes nothing that is learned",
-    "run.device": "it changes nothing that is learned",
-    "run.threads": "it changes nothing that is learned",
-    "run.checkpoint_every_s": "it changes nothing that is learned",
-    "run.keep_checkpoints": "it changes nothing that is learned",
-    "run.log_every_s": "it changes nothing that is learned",
-    "fight.engine": "trials would be judged by different fights",
-    "fight.boss": "trials would be judged by different fights",
-    "fight.variants": "trials would be judged by different fights",
-    "fight.phase": "trials would be judged by different fights",
-    "fight.full": "trials would be judged by different fights",
-    "fight.step_limit": "trials would be judged by different fights",
-    "fight.no_hit": "trials would be judged by different fights",
-    "gym.id": "trials would be judged by different episodes",
-    "gym.kwargs": "trials would be judged by different episodes",
+    "trials would learn different things": "world",
+    "every trial has a seed of its own already": "run.seed",
+    "trials are compared after the same number of steps": "run.steps run.evaluate_every_steps run.stop_at",
+    "trials are compared by evaluations of one kind": "run.evaluation_fights run.final_fights",
+    "it changes nothing that is learned": "run.accept run.device run.threads run.checkpoint_every_s "
+    "run.keep_checkpoints run.log_every_s",
+    "trials would be judged by different fights": "fight.engine fight.boss fight.variants fight.phase fight.full "
+    "fight.step_limit fight.no_hit",
+    "trials would be judged by different episodes": "gym.id gym.kwargs",
 }
-"""Keys that a sweep leaves alone, and why."""
+"""Keys that a sweep leaves alone, by the reason."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class Range:
+    """Numbers from `low` to `high`, both included."""
+
+    key: str
+    low: float
+    high: float
+    whole: bool
+    log: bool = False
+    step: float | None = None
+
+    def distribution(self) -> BaseDistribution:
+        """As Optuna has it."""
+        if self.whole:
+            return IntDistribution(int(self.low), int(self.high), log=self.log, step=int(self.step or 1))
+        return FloatDistribution(float(self.low), float(self.high), log=self.log, step=self.step)
+
+    def value(self, stored: Any) -> Any:
+        """What the config is given for what Optuna has drawn."""
+        if self.whole:
+            return int(stored)
+        if self.step:
+            return float(f"{stored:.10g}")
+        return min(max(float(f"{stored:.{DIGITS}g}"), float(self.low)), float(self.high))
+
+    def stored(self, value: Any) -> Any:
+        """What Optuna would have drawn for a value; None if it never draws it."""
+        if not _is_number(value) or not self.low <= value <= self.high:
+            return None
+        steps = (value - self.low) / self.step if self.step else 0.0
+        if abs(steps - round(steps)) > SAME:
+            return None
+        return int(value) if self.whole else float(value)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A few values; `ordered` ones have neighbours, so that what helps one says something about the next."""
+
+    key: str
+    options: tuple[Any, ...]
+    ordered: bool = False
+
+    @property
+    def texts(self) -> list[str]:
+        """The options as TOML: Optuna knows no lists."""
+        return [toml_value(option) for option in self.options]
+
+    def distribution(self) -> BaseDistribution:
+        """As Optuna has it: ordered options by their place, others by their text."""
+        return IntDistribution(0, len(self.options) - 1) if self.ordered else CategoricalDistribution(self.texts)
+
+    def value(self, stored: Any) -> Any:
+        """What the config is given for what Optuna has drawn."""
+        return self.options[stored if self.ordered else self.texts.index(stored)]
+
+    def stored(self, value: Any) -> Any:
+        """What Optuna would have drawn for a value; None if it never draws it."""
+        text = "" if value is None else toml_value(value)
+        for place, option in enumerate(self.options):
+            if text == self.texts[place] or (_is_number(option) and _is_number(value) and option == value):
+                return place if self.ordered else self.texts[place]
+        return None
+
+
+Dimension = Range | Choices
+
+
+class Plan(Struct, frozen=True):
     """The [sweep] table: how the space is searched."""
 
-    trials: int = setting(30, "trials that are trained to the end or pruned", low=1, high=100_000)
-    startup: int = setting(8, "trials drawn at random, and never pruned, before anything is learned from them", low=1)
-    seed: int = setting(0, "of what is drawn, and added to the trial's number for the seed of its training", low=0,
-                        high=2**31)  # fmt: skip
-    metric: str = setting("", "what is to be large: win_rate/evaluation, or return/evaluation of Gymnasium worlds",
-                          choices=("", WIN_RATE, RETURN))  # fmt: skip
-    score: str = setting("last", "last: how good it is after training; mean: over all evaluations, for fast learners",
-                         choices=("last", "mean"))  # fmt: skip
-    pruner: str = setting("median", "what ends bad trials early", choices=("median", "halving", "none"))
-    warmup: float = setting(0.25, "share of the steps before which no trial is pruned", low=0.0, high=1.0)
-    best: int = setting(3, "best trials that are measured once more at the end, in fights nobody saw", low=1, high=50)
-    fights: int = setting(1000, "fights (or episodes) of that last measurement", low=2, high=100_000)
+    trials: Annotated[int, Meta(ge=1, le=100_000, description="trials that are trained to the end or pruned")] = 30
+    startup: Annotated[int, Meta(ge=1, description="trials drawn at random first, and never pruned")] = 8
+    seed: Annotated[
+        int,
+        Meta(
+            ge=0, le=2**31, description="of what is drawn, and added to the trial's number for the seed of its training"
+        ),
+    ] = 0
+    metric: Annotated[
+        Literal["", "win_rate/evaluation", "return/evaluation"],
+        Meta(description="what is to be large: win_rate/evaluation, or return/evaluation of Gymnasium worlds"),
+    ] = ""
+    score: Annotated[
+        Literal["last", "mean"],
+        Meta(description="last: how good it is after training; mean: over all evaluations, for fast learners"),
+    ] = "last"
+    pruner: Annotated[Literal["median", "halving", "none"], Meta(description="what ends bad trials early")] = "median"
+    warmup: Annotated[float, Meta(ge=0.0, le=1.0, description="share of the steps without pruning")] = 0.25
+    best: Annotated[int, Meta(ge=1, le=50, description="best trials, measured again at the end in new fights")] = 3
+    fights: Annotated[int, Meta(ge=2, le=100_000, description="fights (or episodes) of that last measurement")] = 1000
+    fixed: Annotated[dict[str, Any], Meta(description="settings of all trials, a table for each section")] = {}
 
 
 @dataclass(frozen=True)
@@ -92,6 +164,33 @@ class Space:
     def keys(self) -> tuple[str, ...]:
         """The keys that differ from trial to trial."""
         return tuple(dimension.key for dimension in self.dimensions)
+
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """What Optuna draws, by key."""
+        return {one.key: one.distribution() for one in self.dimensions}
+
+    def settings(self, stored: Mapping[str, Any]) -> dict[str, Any]:
+        """The config's values, by key, for what Optuna has drawn; keys that it has not drawn are left out."""
+        return {one.key: one.value(stored[one.key]) for one in self.dimensions if one.key in stored}
+
+
+def as_arguments(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as `--set` takes them."""
+    return [f"{key}={toml_value(value)}" for key, value in settings.items()]
+
+
+def value_of(config: Config, key: str) -> Any:
+    """The value of a key, or of an entry of a table; None if it has none."""
+    found: Any = config
+    for part in key.split(".", 2):
+        found = found.get(part) if isinstance(found, dict) else getattr(found, part)
+    if found is None and key.startswith(WEIGHTS):
+        with parts_in(config.fight.parts):
+            return weights_of(config.reward.preset).get(key.removeprefix(WEIGHTS), 0.0)
+    return found
+
+
+# Reading
 
 
 def read_space(file: Path) -> Space:
@@ -113,168 +212,160 @@ def space_of(text: str, source: str) -> Space:
     about = table.pop(SWEEP, {})
     if not isinstance(about, dict):
         raise refusal(source, f"{SWEEP} must be a table, not {shown(about)}; begin it with [{SWEEP}]")
-    fixed = about.pop(FIXED, {})
-    if not isinstance(fixed, dict):
-        raise refusal(source, f"{SWEEP}.{FIXED} must be a table of settings, not {shown(fixed)}")
-    dimensions = tuple(_dimension(key, value, source) for key, value in _leaves(_nested(table, source), source))
+    dimensions = tuple(_dimension(key, value, source) for key, value in _flat(table, source).items())
     if not dimensions:
-        raise refusal(source, f"there is nothing to try; give a key a range, such as ppo.learning_rate = {HOW}")
-    settings = tuple(_fixed(_nested(fixed, source), source))
-    for key in (each.partition("=")[0] for each in settings):
+        raise refusal(source, f"there is nothing to try; give a key a range, such as network.hidden = {HOW}")
+    plan = merged_section(Plan(), about, f"{SWEEP}.", source)
+    fixed = _flat(plan.fixed, source)
+    for key, value in fixed.items():
+        _read(key, value, source)
         if key in (one.key for one in dimensions):
             raise refusal(source, f"{key} is both tried and fixed; leave one of them out")
-    return Space(dimensions, settings, _plan(about, source), text)
+    return Space(dimensions, tuple(as_arguments(fixed)), plan, text)
 
 
-def _nested(table: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Quoted names with dots, such as "ppo.gamma", as the tables they mean."""
-    nested: dict[str, Any] = {}
+def _flat(table: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """What the file says of every key, such as `network.hidden`."""
+    found: dict[str, Any] = {}
+    for key, value in _leaves(table, "", source):
+        if key in found:
+            raise refusal(source, f"{key} is given twice; leave one out")
+        found[key] = value
+    return found
+
+
+def _leaves(table: Mapping[str, Any], prefix: str, source: str) -> Iterator[tuple[str, Any]]:
     for name, value in table.items():
-        *above, last = name.split(".", 2)
-        place = nested
-        for part in above:
-            place = place.setdefault(part, {})
-        if last in place and not (isinstance(place[last], dict) and isinstance(value, dict)):
-            raise refusal(source, f"{name} is given twice; leave one out")
-        place[last] = place[last] | value if last in place else value
-    return nested
-
-
-def _leaves(table: Mapping[str, Any], source: str) -> Iterator[tuple[str, Any]]:
-    """Every key with what the file says of it; unknown ones are refused, with the nearest known one."""
-    for name, value in table.items():
-        if name not in SECTIONS:
-            if name not in kinds(Config):
-                # Nothing in place of a range, so that the error speaks of a key and not of a section.
-                merged(Config(), {name: None if _is_range(value) else value}, source)
-            yield name, value
-        elif not isinstance(value, dict) or _is_range(value):
-            raise refusal(source, f"{name} is a section: give one of its keys, such as {_example(name)} = {HOW}")
+        key = f"{prefix}{name}"
+        if not isinstance(value, dict) or (value and set(value) <= set(WORDS)):
+            yield key, value
+            continue
+        default: Any = Config()
+        for part in key.split("."):
+            default = getattr(default, part, None)
+        if default is None:  # refused, with the nearest name
+            merged(Config(), table_of(key, value), source)
+        if isinstance(default, (dict, Struct)):
+            yield from _leaves(value, f"{key}.", source)
         else:
-            yield from _section_leaves(name, value, source)
+            yield key, value
 
 
-def _section_leaves(section: str, table: Mapping[str, Any], source: str) -> Iterator[tuple[str, Any]]:
-    types = kinds(SECTIONS[section])
-    for name, value in table.items():
-        if name not in types:
-            merged(Config(), {section: {name: value}}, source)
-        if get_origin(types[name]) is dict and isinstance(value, dict) and not set(value) <= set(WORDS):
-            yield from ((f"{section}.{name}.{entry}", one) for entry, one in value.items())
-        else:
-            yield f"{section}.{name}", value
-
-
-def _is_range(value: object) -> bool:
-    return isinstance(value, dict) and bool(value) and set(value) <= set(WORDS)
-
-
-def _example(section: str) -> str:
-    return f"{section}.{next(iter(kinds(SECTIONS[section])))}"
+def _read(key: str, value: Any, source: str) -> Any:
+    """The value of a key as the config takes it; a ConfigError if there is no such key or the value does not fit."""
+    return value_of(merged(Config(), table_of(key, value), source), key)
 
 
 def _dimension(key: str, value: Any, source: str) -> Dimension:
-    if key in INCOMPARABLE:
-        raise refusal(source, f"{key} cannot be tried: {INCOMPARABLE[key]}; set it under [{SWEEP}.{FIXED}]")
+    for reason, keys in INCOMPARABLE.items():
+        if key in keys.split():
+            raise refusal(source, f"{key} cannot be tried: {reason}; set it under [{SWEEP}.{FIXED}]")
     if not isinstance(value, dict):
-        way_out = f"give {HOW}, or put it under [{SWEEP}.{FIXED}]"
-        raise refusal(source, f"{key} = {shown(value)} leaves nothing to try; {way_out}")
+        given = f"{key} = {shown(_read(key, value, source))}"
+        raise refusal(source, f"{given} leaves nothing to try; give {HOW}, or put it under [{SWEEP}.{FIXED}]")
     for word in value:
         if word not in WORDS:
-            near = did_you_mean(word, WORDS)
-            raise refusal(source, f"{key} has the unknown word {word}; {_hint(near)}")
-    lists = [word for word in ("choices", "values") if word in value]
-    if lists and len(value) > 1:
-        raise refusal(source, f"{key} has {lists[0]} beside other words; give either {HOW}")
-    if lists:
-        return _choices(key, value[lists[0]], lists[0], source)
-    return _range(key, value, source)
-
-
-def _hint(near: str | None) -> str:
-    return f"did you mean {near}?" if near else f"there are {', '.join(WORDS)}"
-
-
-def _choices(key: str, options: Any, word: str, source: str) -> Choices:
-    if not isinstance(options, list) or len(options) < 2:
-        raise refusal(source, f"{key}: {word} must be a list of two values or more, not {shown(options)}")
-    for option in options:
-        _check_fits(key, option, source)
-    texts = [toml_value(option) for option in options]
-    for text in texts:
-        if texts.count(text) > 1:
-            raise refusal(source, f"{key}: {word} has {text} twice; leave one out")
-    if word == "values" and not all(_is_number(option) for option in options):
-        raise refusal(source, f"{key}: values are numbers in a row; write choices for {shown(options[0])}")
-    if word == "values" and options != sorted(options):
-        raise refusal(source, f"{key}: values must go up; write choices if they have no order")
-    return Choices(key, tuple(options), ordered=word == "values")
-
-
-def _range(key: str, value: Mapping[str, Any], source: str) -> Range:
-    kind = _kind(key)
-    if kind not in (int, float):
-        raise refusal(source, f"{key} is no number and has no range; give it {{choices = [...]}}")
+            raise refusal(source, f"{key} has the unknown word {word}; {way_out(word, WORDS)}")
+    word = next((word for word in ("choices", "values") if word in value), "")
+    if word and len(value) > 1:
+        raise refusal(source, f"{key} has {word} beside other words; give either {HOW}")
+    if word:
+        for problem in _list_problems(value[word], word):
+            raise refusal(source, f"{key}: {problem}")
+        for option in value[word]:
+            _read(key, option, source)
+        return Choices(key, tuple(value[word]), ordered=word == "values")
     for word in ("low", "high"):
         if word not in value:
             raise refusal(source, f"{key} has no {word}; give {HOW}")
-        _check_fits(key, value[word], source)
-    low, high, log, step = value["low"], value["high"], value.get("log", False), value.get("step")
+    kinds = {type(_read(key, value[end], source)) for end in ("low", "high")}
+    if not kinds <= {int, float}:
+        raise refusal(source, f"{key} is no number and has no range; give it {{choices = [...]}}")
+    for problem in _range_problems(whole=kinds == {int}, **value):
+        raise refusal(source, f"{key}{problem}")
+    return Range(key, whole=kinds == {int}, **value)
+
+
+def _list_problems(options: Any, word: str) -> Iterator[str]:
+    if not isinstance(options, list) or len(options) < 2:
+        yield f"{word} must be a list of two values or more, not {shown(options)}"
+        return
+    texts = [toml_value(option) for option in options]
+    yield from (f"{word} has {text} twice; leave one out" for text in texts if texts.count(text) > 1)
+    if word == "values" and not all(map(_is_number, options)):
+        yield f"values are numbers in a row; write choices for {shown(options[0])}"
+    elif word == "values" and options != sorted(options):
+        yield "values must go up; write choices if they have no order"
+
+
+def _range_problems(*, low: float, high: float, whole: bool, log: Any = False, step: Any = None) -> Iterator[str]:
     if not low < high:
-        raise refusal(source, f"{key}: low = {shown(low)} must be below high = {shown(high)}")
+        yield f": low = {shown(low)} must be below high = {shown(high)}"
     if not isinstance(log, bool):
-        raise refusal(source, f"{key}: log must be true or false, not {shown(log)}")
+        yield f": log must be true or false, not {shown(log)}"
     if log and low <= 0:
-        raise refusal(source, f"{key}: a logarithmic range must begin above 0, not at {shown(low)}")
-    if step is not None:
-        _check_step(key, step, high - low, source, whole=kind is int, log=log)
-    return Range(key, low, high, kind is int, log, step)
-
-
-def _check_step(key: str, step: Any, width: float, source: str, *, whole: bool, log: bool) -> None:
-    noun = "whole number" if whole else "number"
-    if not _is_number(step) or (whole and not isinstance(step, int)) or not 0 < step <= width:
-        raise refusal(source, f"{key}: step must be a {noun} above 0 and at most {width:g}, not {shown(step)}")
-    if log:
-        raise refusal(source, f"{key} has step and log, which cannot both be; leave one out, or list values")
+        yield f": a logarithmic range must begin above 0, not at {shown(low)}"
+    if step is not None and (not _is_number(step) or (whole and step != int(step)) or not 0 < step <= high - low):
+        noun = "whole number" if whole else "number"
+        yield f": step must be a {noun} above 0 and at most {high - low:g}, not {shown(step)}"
+    if step is not None and log:
+        yield " has step and log, which cannot both be; leave one out, or list values"
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _kind(key: str) -> Any:
-    """The type of a key; of an entry of a table, that of its values."""
-    section, *rest = key.split(".", 2)
-    kind = kinds(SECTIONS[section])[rest[0]] if rest else kinds(Config)[section]
-    return get_args(kind)[1] if len(rest) > 1 else kind
+# Does it make sense for a config?
 
 
-def _check_fits(key: str, value: Any, source: str) -> None:
-    table: Any = value
-    for part in reversed(key.split(".", 2)):
-        table = {part: table}
-    merged(Config(), table, source)
+def metric_of(space: Space, config: Config) -> str:
+    """What is to be large."""
+    return space.plan.metric or (WIN_RATE if config.world == "fight" else RETURN)
 
 
-def _fixed(table: Mapping[str, Any], source: str) -> Iterator[str]:
-    merged(Config(), table, source)
-    for name, value in table.items():
-        if name not in SECTIONS:
-            yield f"{name}={toml_value(value)}"
-            continue
-        yield from (f"{name}.{key}={toml_value(one)}" for key, one in value.items())
+def check_fit(space: Space, config: Config, settings: Sequence[str], source: str) -> None:
+    """ConfigError for the first key, or setting of the command line, that would train for nothing."""
+    for problem in _fit_problems(space, config, settings):
+        raise refusal(source, problem)
 
 
-def _plan(table: Mapping[str, Any], source: str) -> Plan:
-    types, known = kinds(Plan), {key.name: key for key in fields(Plan)}
-    for name, value in table.items():
-        if name not in known:
-            near = did_you_mean(name, [*known, FIXED])
-            way_out = f"did you mean {near}?" if near else f"the keys there are {', '.join([*known, FIXED])}"
-            raise refusal(source, f"there is no key {SWEEP}.{name}; {way_out}")
-        about = setting_of(known[name])
-        if not fits(value, types[name], about):
-            raise refusal(source, f"{SWEEP}.{name} must be {wanted(types[name], about)}, not {shown(value)}")
-    values: dict[str, Any] = {name: float(value) if types[name] is float else value for name, value in table.items()}
-    return Plan(**values)
+def _fit_problems(space: Space, config: Config, settings: Sequence[str]) -> Iterator[str]:
+    keys, run = space.keys(), config.run
+    for key in (setting.partition("=")[0].strip() for setting in settings):
+        if key in keys:
+            yield f"{key} is tried by this space and set by --set; leave one out"
+    unused = _unused(config, keys)
+    for key in keys:
+        if why := unused.get(key.partition(".")[0]):
+            yield f"{key} changes nothing with {why}; leave it out"
+    terms = [key.removeprefix(WEIGHTS) for key in keys if key.startswith(WEIGHTS)]
+    with parts_in(config.fight.parts if terms else ()):
+        unknown = {term: way_out for term in terms if (way_out := unknown_part("reward term", term))}
+    for term, way_out in unknown.items():
+        yield f"{WEIGHTS}{term} is the weight of no term of the reward; {way_out}"
+    if "starts.random_pose" in keys and not config.fight.full:
+        yield "starts.random_pose is a part of the task where a single phase is trained; leave it out"
+    if config.world == "fight" and config.fight.engine == "game":
+        yield "fight.engine = game: one game plays one fight at a time, too slow for a sweep; sweep in the simulator"
+    if run.evaluate_every_steps == 0:
+        yield "run.evaluate_every_steps = 0 leaves nothing to compare trials by; set it under [sweep.fixed]"
+    if run.evaluate_every_steps > run.steps:
+        yield (
+            f"run.evaluate_every_steps = {run.evaluate_every_steps} is more than run.steps = {run.steps}, so that no "
+            "trial could be pruned; make it smaller under [sweep.fixed]"
+        )
+    metric, wanted = metric_of(space, config), WIN_RATE if config.world == "fight" else RETURN
+    if metric != wanted:
+        yield f'sweep.metric = "{metric}" is never measured with world = "{config.world}"; write "{wanted}"'
+
+
+def _unused(config: Config, keys: Sequence[str]) -> dict[str, str]:
+    """Sections that change nothing, and why."""
+    unused = {}
+    if "algorithm" not in keys:
+        own = {config.algorithm, *algorithm_settings()[config.algorithm].uses}
+        others = {section for name, each in algorithm_settings().items() for section in (name, *each.uses)}
+        unused = dict.fromkeys(others - own, f'algorithm = "{config.algorithm}"')
+    unused |= dict.fromkeys(FIGHT_ONLY if config.world == "gym" else ("gym",), f'world = "{config.world}"')
+    return unused | {"fleet": "trials, which play for themselves"}

@@ -6,16 +6,20 @@ once when it has died; on other machines, which cannot see the lock, they notice
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import optuna
+from optuna import Study, pruners
+from optuna.pruners import BasePruner
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from soulsai.config import config_from_toml, config_to_toml, differences
 from soulsai.config.schema import Config
@@ -23,27 +27,33 @@ from soulsai.errors import ConfigError, RunError
 from soulsai.runs.fight_files import parts_of, with_files_in, with_parts
 from soulsai.runs.files import cannot_write, write_files
 from soulsai.runs.lock import is_locked, locked
-from soulsai.sweeps.dimension import Dimension, settings_of
-from soulsai.sweeps.locks import waited_for
-from soulsai.sweeps.space import Plan, Space, space_of
-from soulsai.sweeps.storage import open_storage
-
-if TYPE_CHECKING:
-    from optuna import Study
-    from optuna.pruners import BasePruner
-    from optuna.trial import FrozenTrial, Trial
+from soulsai.sweeps.space import Plan, Space, space_of, value_of
+from soulsai.sweeps.storage import JOURNAL, open_storage, waited_for
 
 STARTS_AT_MOST = 3
 """Times that settings are begun whose process has died: they may well be what killed it."""
 SILENT_S = 120.0
 """Without a beat, a process on another machine counts as dead."""
-BEAT_EVERY_S = 20.0
 ABOUT = "about"
-CONFIRMED = "confirmed"
 WORKERS = ".workers"
 """Hidden, so that whoever lists the runs in a sweep's folder finds only trials."""
 PARTS = ".parts"
-WEIGHTS = "reward.weights."
+DONE, PRUNED, FAILED, RUNNING, WAITING = "done", "pruned", "failed", "running", "waiting"
+REFUSED, REPLACED = "refused", "replaced"
+"""Never begun, since its settings do not go together; and gone on with under another number."""
+STATES = {
+    TrialState.COMPLETE: DONE, TrialState.PRUNED: PRUNED, TrialState.FAIL: FAILED, TrialState.RUNNING: RUNNING,
+    TrialState.WAITING: WAITING,
+}  # fmt: skip
+
+
+def state_of(trial: FrozenTrial) -> str:
+    """What became of a trial."""
+    if trial.state == TrialState.PRUNED and "refused" in trial.user_attrs:
+        return REFUSED
+    if trial.state == TrialState.FAIL and "went_on" in trial.user_attrs:
+        return REPLACED
+    return STATES[trial.state]
 
 
 @dataclass(frozen=True)
@@ -84,23 +94,17 @@ class About:
 
 def open_about(folder: Path, name: str, url: str = "") -> tuple[Study, About]:
     """An existing study to read; RunError if there is none."""
-    import optuna
-
     if not folder.is_dir():
         raise RunError(f"{folder}: there is no such sweep; give the folder of one, such as sweeps/NAME")
-    if not url and not (folder / "study.journal").exists():
+    if not url and not (folder / JOURNAL).exists():
         raise RunError(f"{folder}: is not the folder of a sweep; give that of one, or its --storage")
-    storage = open_storage(folder, url)
     try:
-        study = optuna.load_study(study_name=name, storage=storage)
+        study = optuna.load_study(study_name=name, storage=open_storage(folder, url))
+        about = About.from_json(name, study.user_attrs[ABOUT], folder)
     except KeyError as error:
         raise RunError(
             f"{folder}: the study {name} is not there; begin it with: souls sweep PRESET --space FILE"
         ) from error
-    kept = study.user_attrs.get(ABOUT)
-    if kept is None:
-        raise RunError(f"{folder}: the sweep was never begun; begin it with: souls sweep PRESET --space FILE")
-    about = About.from_json(name, kept, folder)
     return study, replace(about, config=with_parts(about.config, _copies(about.config, folder)))
 
 
@@ -113,26 +117,22 @@ class SweepStudy:
         self._worker = uuid.uuid4().hex[:12]
         self._beats: dict[int, tuple[Any, float]] = {}
         self._held = ExitStack()
-        for each in (folder, folder / WORKERS):
-            try:
-                each.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise cannot_write(each, error) from error
-        self._storage = open_storage(folder, url)
+        try:
+            (folder / WORKERS).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(folder, error) from error
+        storage = open_storage(folder, url)
         with self._locked():
             self._held.enter_context(locked(self._worker_file(self._worker)))
-            self.study = self._opened()
-            self._keep_parts()
+            self.study = self._open_study(storage)
+            # Copies of the user's Python files, so that all trials have the same ones.
+            write_files(parts_of(about.config), folder / PARTS)
+            self.parts = _copies(about.config, folder)
 
     def close(self) -> None:
         """Leave the sweep."""
         self._held.close()
         self._worker_file(self._worker).unlink(missing_ok=True)
-
-    def _keep_parts(self) -> None:
-        """Copy the user's Python files, so that all trials have the same ones."""
-        write_files(parts_of(self.about.config), self.folder / PARTS)
-        self.parts = _copies(self.about.config, self.folder)
 
     def _locked(self) -> Any:
         """Held while trials are given out or taken back, so that no process does so from old knowledge."""
@@ -141,15 +141,14 @@ class SweepStudy:
     def _worker_file(self, worker: str) -> Path:
         return self.folder / WORKERS / f"{worker}.lock"
 
-    def _opened(self) -> Study:
-        import optuna
-
+    def _open_study(self, storage: Any) -> Study:
+        plan = self.about.space.plan
         study = optuna.create_study(
-            storage=self._storage,
+            storage=storage,
             study_name=self.about.name,
             direction="maximize",
             load_if_exists=True,
-            pruner=make_pruner(self.about.space.plan, self.about.config),
+            pruner=make_pruner(plan, self.about.config),
         )
         kept = study.user_attrs.get(ABOUT)
         if kept is None:
@@ -160,9 +159,8 @@ class SweepStudy:
         number = int(study.user_attrs.get("workers", 0))
         study.set_user_attr("workers", number + 1)
         study.sampler = optuna.samplers.TPESampler(
-            # Another one for each process: equal ones would try the same.
-            seed=(self.about.space.plan.seed + 1_000_003 * number) % 2**32,
-            n_startup_trials=self.about.space.plan.startup,
+            seed=(plan.seed + 1_000_003 * number) % 2**32,  # Processes with equal ones would try the same.
+            n_startup_trials=plan.startup,
             multivariate=True,
             constant_liar=True,
         )
@@ -170,37 +168,29 @@ class SweepStudy:
 
     def _enqueue_preset(self, study: Study) -> None:
         """The preset's own settings are the first trial, where the space has them: what is found must beat them."""
-        import optuna
-
-        if study.trials:
-            return
-        stored = {one.key: one.stored(value_of(self.about.config, one.key)) for one in self.about.space.dimensions}
-        if all(value is not None for value in stored.values()):
-            distributions = {one.key: one.distribution() for one in self.about.space.dimensions}
-            study.add_trial(
-                optuna.trial.create_trial(
-                    state=optuna.trial.TrialState.WAITING,
-                    params=stored,
-                    distributions=distributions,
-                    user_attrs={"preset": True},
-                )
-            )
+        space = self.about.space
+        stored = {one.key: one.stored(value_of(self.about.config, one.key)) for one in space.dimensions}
+        if not study.trials and None not in stored.values():
+            _enqueue(study, stored, space.distributions(), {"preset": True})
 
     def next_trial(self, most: int) -> Trial | None:
         """A trial to train, unless `most` are done or under way already."""
         with self._locked():
-            count = counted(self.study.get_trials(deepcopy=False))
-            if count.done + count.running >= most:
+            count = self.count()
+            if sum(count[state] for state in (DONE, PRUNED, FAILED, RUNNING)) >= most:
                 return None
-            trial = self.study.ask({one.key: one.distribution() for one in self.about.space.dimensions})
-            trial.set_user_attr("worker", self._worker)
-            trial.set_user_attr("host", platform.node())
-            trial.set_user_attr("pid", os.getpid())
+            trial = self.study.ask(self.about.space.distributions())
+            for key, value in (("worker", self._worker), ("host", platform.node()), ("pid", os.getpid())):
+                trial.set_user_attr(key, value)
             return trial
+
+    def count(self) -> Counter[str]:
+        """How many trials there are, by what became of them."""
+        return Counter(map(state_of, self.study.get_trials(deepcopy=False)))
 
     def settings(self, trial: Trial) -> dict[str, Any]:
         """What the trial tries, by key."""
-        return settings_of(self.about.space.dimensions, trial.params)
+        return self.about.space.settings(trial.params)
 
     def beat(self, trial: Trial) -> None:
         """Tell other machines that the trial is alive."""
@@ -213,35 +203,31 @@ class SweepStudy:
 
     def prune(self, trial: Trial, *, refused: str = "") -> None:
         """The trial was ended early, or never begun since its settings do not go together."""
-        from optuna.trial import TrialState
-
         if refused:
             trial.set_user_attr("refused", refused)
         self.study.tell(trial, state=TrialState.PRUNED)
 
     def fail(self, trial: Trial, problem: str) -> None:
         """The trial could not be trained."""
-        from optuna.trial import TrialState
-
         trial.set_user_attr("problem", problem)
         self.study.tell(trial, state=TrialState.FAIL)
 
     def give_back(self, trial: Trial) -> None:
         """The trial was stopped; whoever comes next goes on with it."""
         with self._locked():
-            self._requeue(self.study.trials[trial.number], "stopped", count=False)
+            self._requeue(self.study.trials[trial.number], died=False)
 
     def take_from_dead(self) -> list[int]:
         """Queue again the trials whose process has died; their numbers."""
-        from optuna.trial import TrialState
-
         with self._locked():
-            running = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-            return [each.number for each in running if self._is_dead(each) and self._requeue(each, "died", count=True)]
+            return [each.number for each in self._running() if self._is_dead(each) and self._requeue(each, died=True)]
 
-    def is_mine(self, trial: FrozenTrial) -> bool:
-        """Whether this process trains it."""
-        return bool(trial.user_attrs.get("worker") == self._worker)
+    def others_running(self) -> int:
+        """Trials that other processes train now."""
+        return sum(each.user_attrs.get("worker") != self._worker for each in self._running())
+
+    def _running(self) -> list[FrozenTrial]:
+        return self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
 
     def _is_dead(self, trial: FrozenTrial) -> bool:
         worker = trial.user_attrs.get("worker")
@@ -259,17 +245,14 @@ class SweepStudy:
             return False
         return time.monotonic() - since_s > SILENT_S
 
-    def _requeue(self, trial: FrozenTrial, how: str, *, count: bool) -> bool:
+    def _requeue(self, trial: FrozenTrial, *, died: bool) -> bool:
         """End a running trial and queue its settings again; false if another process was faster."""
-        import optuna
-        from optuna.trial import TrialState
-
         starts = int(trial.user_attrs.get("starts", 1))
-        again = not count or starts < STARTS_AT_MOST
-        handle = optuna.trial.Trial(self.study, trial._trial_id)
+        again = not died or starts < STARTS_AT_MOST
+        handle = Trial(self.study, trial._trial_id)
         try:
             if again:
-                handle.set_user_attr("went_on", how)
+                handle.set_user_attr("went_on", "died" if died else "stopped")
             else:
                 handle.set_user_attr("problem", f"its process died {starts} times")
             self.study.tell(trial.number, state=TrialState.FAIL)
@@ -277,73 +260,19 @@ class SweepStudy:
             return False
         if again:
             kept = {key: value for key, value in trial.user_attrs.items() if key in ("folder", "preset", "first")}
-            kept |= {"starts": starts + count, "first": kept.get("first", trial.number)}
+            kept |= {"starts": starts + died, "first": kept.get("first", trial.number)}
             # All that was drawn; what was not, is drawn when it is taken up.
-            self.study.add_trial(
-                optuna.trial.create_trial(
-                    state=TrialState.WAITING,
-                    params=trial.params,
-                    distributions=trial.distributions,
-                    user_attrs=kept,
-                )
-            )
+            _enqueue(self.study, trial.params, trial.distributions, kept)
         return True
 
-    def others_running(self) -> int:
-        """Trials that other processes train now."""
-        from optuna.trial import TrialState
 
-        running = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-        return sum(not self.is_mine(each) for each in running)
-
-    @contextmanager
-    def confirming(self) -> Iterator[bool]:
-        """Whether this process may measure the best trials; another one may be at it."""
-        with ExitStack() as held:
-            try:
-                held.enter_context(locked(self.folder / "confirm.lock"))
-            except RunError:
-                yield False
-                return
-            yield True
-
-    def keep_confirmed(self, number: int, found: dict[str, Any]) -> None:
-        """Keep what the last measurement of a trial has found."""
-        self.study.set_user_attr(f"{CONFIRMED}/{number}", found)
-
-
-@dataclass(frozen=True)
-class Count:
-    """How many trials there are, by what became of them; those that went on under another number count once."""
-
-    done: int
-    running: int
-    waiting: int
-    refused: int
-    failed: int
-
-
-def counted(trials: list[FrozenTrial]) -> Count:
-    """Count trials. Done are those trained to the end, pruned or failed by themselves."""
-    from optuna.trial import TrialState
-
-    done = refused = failed = 0
-    for each in trials:
-        if each.state == TrialState.PRUNED and "refused" in each.user_attrs:
-            refused += 1
-        elif each.state in (TrialState.COMPLETE, TrialState.PRUNED):
-            done += 1
-        elif each.state == TrialState.FAIL and "went_on" not in each.user_attrs:
-            done, failed = done + 1, failed + 1
-    running = sum(each.state == TrialState.RUNNING for each in trials)
-    waiting = sum(each.state == TrialState.WAITING for each in trials)
-    return Count(done, running, waiting, refused, failed)
+def _enqueue(study: Study, params: dict[str, Any], distributions: dict[str, Any], attributes: dict[str, Any]) -> None:
+    waiting = TrialState.WAITING
+    study.add_trial(create_trial(state=waiting, params=params, distributions=distributions, user_attrs=attributes))
 
 
 def make_pruner(plan: Plan, config: Config) -> BasePruner:
     """What ends trials early; its steps are environment steps, in whole intervals between evaluations."""
-    from optuna import pruners
-
     every = config.run.evaluate_every_steps
     if plan.pruner == "none":
         return pruners.NopPruner()
@@ -353,20 +282,6 @@ def make_pruner(plan: Plan, config: Config) -> BasePruner:
     return pruners.MedianPruner(
         n_startup_trials=plan.startup, n_warmup_steps=int(plan.warmup * config.run.steps), n_min_trials=2
     )
-
-
-def value_of(config: Config, key: str) -> Any:
-    """The value of a key, or of an entry of a table; None if it has none."""
-    found: Any = config
-    for part in key.split(".", 2):
-        found = found.get(part) if isinstance(found, dict) else getattr(found, part)
-    if found is None and key.startswith(WEIGHTS):
-        from soulsgym.parts.files import parts_in
-        from soulsgym.parts.rewards.presets import weights_of
-
-        with parts_in(config.fight.parts):
-            return weights_of(config.reward.preset).get(key.removeprefix(WEIGHTS), 0.0)
-    return found
 
 
 def _copies(config: Config, folder: Path) -> tuple[str, ...]:
@@ -383,14 +298,10 @@ def _refuse_other(folder: Path, kept: About, asked: About) -> None:
         what = f"with other settings ({', '.join(changed)})"
     elif kept.parts != asked.parts:
         what = f"with another {' or '.join(sorted({file for file, _ in set(kept.parts) ^ set(asked.parts)}))}"
-    elif _compared(kept.space.dimensions) != _compared(asked.space.dimensions):
+    elif sorted(map(repr, kept.space.dimensions)) != sorted(map(repr, asked.space.dimensions)):
         what = "with another space"
     elif (kept.metric, kept.space.plan.score) != (asked.metric, asked.space.plan.score):
         what = f"for another goal ({kept.metric}, {kept.space.plan.score})"
     else:
         return
     raise ConfigError(f"{folder}: this sweep was begun {what}; give another --name for a new one")
-
-
-def _compared(dimensions: tuple[Dimension, ...]) -> str:
-    return json.dumps(sorted(map(repr, dimensions)))

@@ -6,23 +6,22 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from soulsai.config import check_names, load_preset, read_config, with_settings
-from soulsai.config.schema import Config
+from optuna.trial import Trial
+
+from soulsai.config import check_names, load_preset, with_settings
 from soulsai.config.toml import toml_value
 from soulsai.errors import ConfigError, RunError
-from soulsai.sweeps.dimension import as_arguments
-from soulsai.sweeps.study import BEAT_EVERY_S, SweepStudy, counted
-from soulsai.sweeps.trial import Training, can_go_on
-
-if TYPE_CHECKING:
-    from optuna.trial import Trial
+from soulsai.sweeps.results import figure
+from soulsai.sweeps.space import as_arguments
+from soulsai.sweeps.study import DONE, FAILED, PRUNED, SweepStudy
+from soulsai.sweeps.trial import FINISHED, Training, can_go_on
 
 POLL_S = 0.25
 LOOK_EVERY_S = 2.0
 """Between looks for processes that have died, and for work."""
+BEAT_EVERY_S = 20.0
 FAILED_AT_MOST = 3
 """Trials of this process that fail one after the other before it gives up."""
 REFUSED_AT_MOST = 50
@@ -69,16 +68,11 @@ class Running:
         return scores[max(scores)] if scores else None
 
 
-def base_config(preset: str) -> Config:
-    """The config of a preset, or of a file."""
-    return read_config(Path(preset)) if preset.endswith(".toml") else load_preset(preset)
-
-
 class Sweep:
     """One process's part of a sweep."""
 
     def __init__(self, study: SweepStudy, view: View, *, trials: int, side_by_side: int, threads: int) -> None:
-        self._study, self._view = study, view
+        self._study, self._about, self._view = study, study.about, view
         self._trials, self._side_by_side = trials, side_by_side
         self._given = [f"run.threads={threads}"] if threads else []
         if study.parts:
@@ -92,7 +86,8 @@ class Sweep:
         """Try trials until there are enough, here and in other processes; false if it was stopped before."""
         try:
             while not stop():
-                self._follow()
+                for one in tuple(self._running):
+                    self._follow(one)
                 if time.monotonic() - self._looked_s >= LOOK_EVERY_S and self._look():
                     return True
                 self._view.show(self._running)
@@ -115,19 +110,19 @@ class Sweep:
         if others and not self._is_waiting:
             self._view.say(f"nothing left to begin; waiting for {others} of other processes, to take over if one dies")
         self._is_waiting = bool(others)
-        return not others and counted(self._study.study.get_trials(deepcopy=False)).done >= self._trials
+        count = self._study.count()
+        return not others and count[DONE] + count[PRUNED] + count[FAILED] >= self._trials
 
     def _begin_next(self) -> bool:
         trial = self._study.next_trial(self._trials)
         if trial is None:
             return False
-        settings = self._study.settings(trial)
-        about = self._study.about
+        settings, about = self._study.settings(trial), self._about
         seed = about.config.run.seed + about.space.plan.seed + int(trial.user_attrs.get("first", trial.number))
         trial.set_user_attr("seed", seed)
         given = [*about.base_settings(), *as_arguments(settings), f"run.seed={seed}", *self._given]
         try:
-            config = check_names(with_settings(base_config(about.preset), given))
+            config = check_names(with_settings(load_preset(about.preset), given))
         except ConfigError as error:
             self._study.prune(trial, refused=str(error))
             self._refused += 1
@@ -137,71 +132,56 @@ class Sweep:
                 ) from error
             return True
         self._refused = 0
-        self._running.append(self._begun(trial, settings, given, config))
+        self._begin(trial, settings, given, config.run.steps)
         return True
 
-    def _begun(self, trial: Trial, settings: dict[str, Any], given: list[str], config: Config) -> Running:
-        folder = self._study.folder
-        name = f"trial-{trial.number:04}"
-        earlier = trial.user_attrs.get("folder")
-        goes_on = bool(earlier) and can_go_on(folder / str(earlier))
-        if goes_on:
-            name = str(earlier)
+    def _begin(self, trial: Trial, settings: dict[str, Any], given: list[str], steps: int) -> None:
+        folder, about, words = self._study.folder, self._about, ", ".join(as_arguments(settings))
+        earlier = str(trial.user_attrs.get("folder", ""))
+        goes_on = bool(earlier) and can_go_on(folder / earlier)
+        name = earlier if goes_on else f"trial-{trial.number:04}"
         trial.set_user_attr("folder", name)
-        about = self._study.about
         training = Training(folder / name, folder / f"{name}.txt", about.metric, about.config.run.evaluate_every_steps)
-        running = Running(trial, settings, training, config.run.steps)
         if goes_on:
             training.go_on()
-            self._view.say(f"trial {trial.number}: goes on in {name} with {told(settings)}")
         else:
             training.begin(about.preset, given)
-            self._view.say(f"trial {trial.number}: {told(settings)}")
-        return running
+        self._running.append(Running(trial, settings, training, steps))
+        self._view.say(f"trial {trial.number}: {f'goes on in {name} with ' if goes_on else ''}{words}")
 
-    def _follow(self) -> None:
-        for one in tuple(self._running):
-            if self._is_taken(one):
-                continue
-            ending = one.training.ending()
-            if ending is None:
-                continue
-            self._running.remove(one)
-            self._looked_s = 0.0  # there is room for another
-            if one.pruned and not ending.finished:  # What is trained to its end after all, tells more.
-                self._prune(one)
-            elif not ending.finished:
-                self._note_failure(one, ending.problem)
-            elif (score := one.training.score(self._study.about.space.plan.score)) is None:
-                self._note_failure(one, "it was never evaluated")
-            else:
-                self._failed = 0
-                self._study.finish(one.trial, score)
-                self._view.say(f"trial {one.number}: {figure(score, self._study.about.metric)}")
-
-    def _is_taken(self, one: Running) -> bool:
-        """Report, and drop a trial that others have given up for dead: a suspended machine may be back."""
+    def _follow(self, one: Running) -> None:
         try:
             self._report(one)
-        except (RuntimeError, ValueError):  # Optuna: the trial is over
+        except (RuntimeError, ValueError):  # Optuna: others have given it up for dead; a suspended machine may be back.
             self._running.remove(one)
             one.training.kill()
             self._view.say(f"trial {one.number}: another process has taken it over")
-            return True
-        return False
+            return
+        ending = one.training.ending()
+        if ending is None:
+            return
+        self._running.remove(one)
+        self._looked_s = 0.0  # there is room for another
+        if one.pruned and ending != FINISHED:  # What is trained to its end after all, tells more.
+            self._prune(one)
+        elif ending != FINISHED:
+            self._note_failure(one, ending)
+        elif (score := one.training.score(self._about.space.plan.score)) is None:
+            self._note_failure(one, "it was never evaluated")
+        else:
+            self._failed = 0
+            self._study.finish(one.trial, score)
+            self._view.say(f"trial {one.number}: {figure(score, self._about.metric)}")
 
     def _report(self, one: Running) -> None:
         for step, value in one.training.new_scores():
             one.trial.report(value, step)
-            if one.pruned or step >= one.steps or one.training.ending() is not None:
+            if one.pruned or step >= one.steps or one.training.ending() is not None or not one.trial.should_prune():
                 continue
-            if one.trial.should_prune():
-                one.pruned = True
-                one.training.stop()
-                self._failed = 0
-                self._view.say(
-                    f"trial {one.number}: pruned after {step:,} steps at {figure(value, self._study.about.metric)}"
-                )
+            one.pruned = True
+            one.training.stop()
+            self._failed = 0
+            self._view.say(f"trial {one.number}: pruned after {step:,} steps at {figure(value, self._about.metric)}")
         if time.monotonic() - one.beat_s > BEAT_EVERY_S:
             one.beat_s = time.monotonic()
             self._study.beat(one.trial)
@@ -231,13 +211,3 @@ class Sweep:
             else:
                 self._study.give_back(one.trial)
         self._running = []
-
-
-def told(settings: dict[str, Any]) -> str:
-    """Settings in a line."""
-    return ", ".join(as_arguments(settings))
-
-
-def figure(value: float, metric: str) -> str:
-    """A score, for people."""
-    return f"{100 * value:.1f} %" if metric.startswith("win_rate/") else f"{value:.1f}"

@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import IO, Any
 
 from soulsai.errors import RunError
+from soulsai.evaluation.evaluation import Evaluation
+from soulsai.processes.supervisor import KILL_S, Command
 from soulsai.runs.files import cannot_write
+from soulsai.runs.metrics import MetricsReader
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status, read_status
-from soulsai.sweeps.following import Follower
 
 STOP_S = 120.0
 """For saving and leaving, before a process is killed; an evaluation cannot be interrupted."""
 ORPHAN_S = 100.0
 """For a training whose sweep was killed: it sees that, saves and ends."""
 LAST_WORDS = 4000
-CHILD = [sys.executable, "-m", "soulsai.sweeps.child"]
+CHILD = [sys.executable, "-m", "soulsai.cli.child"]
 """The `souls` command, with an eye on its parent."""
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a training ended."""
-
-    finished: bool
-    problem: str = ""  # why not, in its own words
+FINISHED = ""
+"""How a training ends that was trained to its end; others end with a problem."""
 
 
 class Training:
@@ -41,8 +33,8 @@ class Training:
 
     def __init__(self, folder: Path, log_file: Path, metric: str, every: int) -> None:
         self.folder, self._log_file, self._every = folder, log_file, every
-        self._follower = Follower(folder / "metrics.jsonl", metric)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._metrics, self._metric, self._next_row = MetricsReader(folder), metric, 0
+        self._process: Command | None = None
         self._stopped_s: float | None = None
         self.scores: dict[int, float] = {}  # by steps, in whole intervals between evaluations
 
@@ -58,17 +50,22 @@ class Training:
 
     def _start(self, arguments: Sequence[str]) -> None:
         # Whoever sweeps tries odd settings on purpose, so that the preflight has no say.
-        command = [*CHILD, *arguments, "--plain", "--accept-all"]
+        words = [*CHILD, *arguments, "--plain", "--accept-all"]
         try:
             with self._log_file.open("ab") as log:
-                self._process = popen(command, log)
+                self._process = Command(words, stdout=log, stderr=log).start()
         except OSError as error:
             raise cannot_write(self._log_file, error) from error
 
     def new_scores(self) -> list[tuple[int, float]]:
         """Evaluations since the last call. Trials evaluate at slightly different steps; here they are made equal."""
+        try:
+            values = self._metrics.since(self._metric, self._next_row)
+        except RunError:
+            return []  # for now, or it is damaged: the trial has no score then
         found = []
-        for step, value in self._follower.new():
+        for row, step, value in values:
+            self._next_row = row + 1
             place = step // self._every * self._every
             if place and place not in self.scores:
                 self.scores[place] = value
@@ -79,22 +76,23 @@ class Training:
         """How far it is."""
         return read_status(self.folder / "status.json")
 
-    def ending(self) -> Ending | None:
-        """How it ended; None while it lasts."""
-        code = 0 if self._process is None else self._process.poll()
+    def ending(self) -> str | None:
+        """FINISHED, or why it ended before, in its own words; None while it lasts."""
+        code = 0 if self._process is None else self._process.exit_code()
         if code is None:
-            self._kill_if_late()
+            if self._stopped_s is not None and time.monotonic() - self._stopped_s > STOP_S:
+                self.kill()
             return None
         status = self.status()
         if code == 0 and status is not None and status.state == "finished":
-            return Ending(finished=True)
-        return Ending(finished=False, problem=self._last_words(code))
+            return FINISHED
+        return self._last_words(code)
 
     def stop(self) -> None:
         """Ask it to save and stop; `ending` tells when it has, and kills it if it takes too long."""
-        if self._process is not None and self._process.stdin and not self._process.stdin.closed:
+        if self._process is not None and self._stopped_s is None:
             self._stopped_s = time.monotonic()
-            close_quietly(self._process.stdin)
+            self._process.ask()
 
     def wait_stopped(self) -> None:
         """Stop, and wait until it has ended."""
@@ -104,13 +102,9 @@ class Training:
 
     def kill(self) -> None:
         """End it at once; its last checkpoint stays."""
-        if self._process is not None and self._process.poll() is None:
+        if self._process is not None and self._process.exit_code() is None:
             self._process.kill()
-            self._process.wait()
-
-    def _kill_if_late(self) -> None:
-        if self._stopped_s is not None and time.monotonic() - self._stopped_s > STOP_S:
-            self.kill()
+            self._process.wait(KILL_S)
 
     def _last_words(self, code: int) -> str:
         try:
@@ -131,32 +125,12 @@ class Training:
         return fmean(self.scores.values()) if how == "mean" else self.scores[max(self.scores)]
 
 
-def popen(command: Sequence[str], log: IO[bytes] | int, errors: IO[bytes] | int = subprocess.STDOUT) -> Any:
-    """A process that ends when its standard input is closed; Ctrl-C in the terminal reaches this process alone."""
-    apart: dict[str, Any] = {"start_new_session": True}
-    if os.name == "nt":
-        apart = {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=errors, **apart)
-
-
-def close_quietly(stream: IO[bytes]) -> None:
-    """Close a pipe whose other end may be gone."""
-    try:
-        stream.close()
-    except OSError:
-        return
-
-
 def final_score(folder: Path) -> float | None:
     """What the evaluation after training found: a win rate, or a mean return; None if there was none."""
     try:
-        texts = [text for name, text in Run(folder).evaluations() if name.endswith("-final")]
-        found = json.loads(texts[-1])
-        if "returns" in found:
-            return fmean(found["returns"])
-        from soulsai.evaluation.evaluation import Evaluation
-
-        return float(Evaluation.from_json(texts[-1]).win_rate)
+        text = [text for name, text in Run(folder).evaluations() if name.endswith("-final")][-1]
+        found = json.loads(text)
+        return fmean(found["returns"]) if "returns" in found else float(Evaluation.from_json(text).win_rate)
     except (IndexError, ValueError, KeyError, TypeError, RunError):
         return None
 

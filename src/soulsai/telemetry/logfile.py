@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from soulsai.runs.files import cannot_write
-from soulsai.telemetry.stamps import utc_stamp
+from soulsai.runs.stamps import utc_stamp
 
 LOGGER = "soulsai"
 """All of this package's loggers are below this one."""

@@ -2,67 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import Literal
 
+from soulsai.config.algorithms import algorithm_modules
+from soulsai.config.refusal import way_out
+from soulsai.telemetry.metric import Metric
 from soulsgym.errors import MisuseError
 
-
-@dataclass(frozen=True)
-class Metric:
-    """A number that is written again and again. A name that ends in <...> stands for a family of them."""
-
-    name: str
-    unit: str
-    text: str
-    kind: Literal["gauge", "counter"] = "gauge"
-
-    labels: tuple[str, ...] = ()
-    """What Prometheus tells its series apart by, beside the run and the member of a family."""
-
-    @property
-    def prefix(self) -> str:
-        """What the names of a family begin with; empty for a single metric."""
-        return self.name[: self.name.index("<")] if self.name.endswith(">") else ""
-
-    @property
-    def member(self) -> str:
-        """What tells the metrics of a family apart: the word within <...>; empty for a single metric."""
-        return self.name[len(self.prefix) + 1 : -1] if self.prefix else ""
-
-    @property
-    def prometheus(self) -> str:
-        """Its name for Prometheus, which wants base units at the end; a family is one metric with a label."""
-        stem = (self.prefix.rstrip("/") or self.name).replace("/", "_")
-        own, theirs, _ = _UNITS.get(self.unit, ("", "", 1.0))
-        total = "_total" if self.kind == "counter" else ""
-        return f"souls_{stem.removesuffix(own)}{theirs}{total}"
-
-    @property
-    def prometheus_labels(self) -> tuple[str, ...]:
-        """The names of its labels for Prometheus."""
-        return ("run", *self.labels, *([self.member] if self.member else []))
-
-    @property
-    def factor(self) -> float:
-        """What a value is multiplied by to be in the unit of Prometheus."""
-        return _UNITS.get(self.unit, ("", "", 1.0))[2]
-
-
-_UNITS = {
-    "s": ("_s", "_seconds", 1.0),
-    "h": ("_hours", "_seconds", 3600.0),
-    "1/s": ("_per_s", "_per_second", 1.0),
-    "share": ("", "_ratio", 1.0),
-}
-"""Unit: how our names end with it, how those of Prometheus do, and how many of theirs one of ours is."""
-
-
-_DECLARED = (
+_COMMON = (
     Metric("win_rate/training", "share", "won among the last 200 training fights that began with the standard start"),
     Metric("win_rate/evaluation", "share", "won in the last evaluation: greedy, unseen seeds, time-outs are losses"),
     Metric("win_rate/evaluation_low", "share", "lower end of its 95 % Wilson interval"),
@@ -76,17 +23,14 @@ _DECLARED = (
     Metric("wins", "episodes", "training fights won among those with the standard start", "counter"),
     Metric("time_outs", "episodes", "training fights with the standard start that the step limit cut off", "counter"),
     Metric("reward/<term>", "", "mean sum over a training episode of this term of the reward, already weighted"),
-    Metric("loss/policy", "", "PPO: clipped surrogate loss"),
-    Metric("loss/value", "", "PPO: loss of the value head, before its weight"),
-    Metric("loss/q", "", "Q-learning: mean loss of a batch, importance weights applied"),
-    Metric("policy/entropy", "nat", "PPO: mean entropy of the policy over open actions"),
-    Metric("policy/kl", "nat", "PPO: approximate divergence between the policies before and after an update"),
-    Metric("policy/clip_fraction", "share", "PPO: samples whose probability ratio left the clipping range"),
-    Metric("value/mean", "", "PPO: mean value of the states of an update, as the value head saw them"),
-    Metric("value/explained_variance", "", "PPO: 1 is a perfect value head, 0 no better than a constant"),
-    Metric("q/mean", "", "Q-learning: mean value of the actions taken in a batch"),
-    Metric("q/max", "", "Q-learning: largest value of the actions taken in a batch"),
-    Metric("epsilon", "share", "Q-learning: random actions"),
+    Metric("loss/policy", "", "loss of the policy"),
+    Metric("loss/value", "", "loss of the value head, before its weight"),
+    Metric("loss/q", "", "mean loss of the action values of a batch, importance weights applied"),
+    Metric("policy/entropy", "nat", "mean entropy of the policy over open actions"),
+    Metric("policy/kl", "nat", "approximate divergence of the learned policy from the one that acted"),
+    Metric("value/mean", "", "mean value of the states of an update, as the value head saw them"),
+    Metric("q/mean", "", "mean value of the actions taken in a batch"),
+    Metric("q/max", "", "largest value of the actions taken in a batch"),
     Metric("beta", "", "exponent of the importance weights of prioritised replay"),
     Metric("gradient/norm", "", "norm of the gradient before clipping"),
     Metric("learning_rate", "", "of the optimizer, now"),
@@ -107,10 +51,7 @@ _DECLARED = (
     Metric("fleet/in_flight", "rows", "of them, those that are on their way, or stored but in no checkpoint yet"),
     Metric("fleet/dropped/<reason>", "rows", "of them, those that were dropped, by reason", "counter"),
     Metric(
-        "fleet/updates_skipped",
-        "updates",
-        "Q-learning: gradient steps left out as more came than could be learned from",
-        "counter",
+        "fleet/updates_skipped", "updates", "gradient steps left out as more came than could be learned from", "counter"
     ),
     Metric("time/<phase>", "share", "of the loop's time since the last row that went into this phase"),
 )
@@ -133,6 +74,8 @@ _OF_RUNS = (
     Metric("worker/dropped/<reason>", "rows", "of them, those that were dropped, by reason", "counter", ("worker",)),
 )
 
+_DECLARED: tuple[Metric, ...] = (*_COMMON, *(metric for own in algorithm_modules("metrics") for metric in own.METRICS))
+
 METRICS = {metric.name: metric for metric in _DECLARED}
 """All metrics by name; families by the name with <...>."""
 
@@ -148,15 +91,8 @@ def metric(name: str) -> Metric:
     for family in _DECLARED:
         if family.prefix and name.startswith(family.prefix) and name != family.prefix and "<" not in name:
             return family
-    near = difflib.get_close_matches(name, METRICS, n=1)
-    hint = f"; did you mean {near[0]}?" if near else "; declare it in telemetry/metrics.py"
-    raise MisuseError(f"metric {name!r} is not declared{hint}")
-
-
-def check_names(names: Iterable[str]) -> None:
-    """MisuseError for the first name without a declaration."""
-    for name in names:
-        metric(name)
+    otherwise = "declare it in telemetry/metrics.py, or in metrics.py of its algorithm"
+    raise MisuseError(f"metric {name!r} is not declared; {way_out(name, METRICS, otherwise=otherwise)}")
 
 
 def reference() -> str:
@@ -170,17 +106,12 @@ def _line(each: Metric) -> str:
     return f"| `{each.name}` | {each.unit} | {each.kind} | {each.text} | `{name}` |"
 
 
-def write_reference(file: Path) -> None:
-    """Write the documentation page."""
-    file.write_text(reference(), encoding="utf-8")
-
-
 _HEAD = """# Metrics
 
-Made from the declarations in `soulsai/telemetry/metrics.py`. Every row of `metrics.jsonl` has `step` (environment steps
-so far), `time` (UTC), `elapsed_s` (seconds of training, over all resumes) and those of the metrics below that were
-known then; TensorBoard shows the same names. A gauge is a value of now, a counter a total since the start of the run.
-A value that is no finite number is `null`.
+Made from the declarations in `soulsai/telemetry/metrics.py` and those of the algorithms. Every row has `step`
+(environment steps so far), `time` (UTC), `elapsed_s` (seconds of training, over all resumes) and those of the metrics
+below that were known then; TensorBoard shows the same names. A gauge is a value of now, a counter a total since the
+start of the run. A value that is no finite number is NULL in `metrics.sqlite` and `null` in `metrics.jsonl`.
 
 The last column is the name for Prometheus, which has a label `run` everywhere and shows each family as one metric with
 a label. It wants base units: shares are ratios, hours become seconds.

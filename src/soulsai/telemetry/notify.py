@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from soulsai.runs.stamps import utc_stamp
 from soulsai.runs.status import GOING, KILLED
-from soulsai.telemetry.stamps import utc_stamp
 
 WON_AT = 0.9
 STALL_S = 300.0

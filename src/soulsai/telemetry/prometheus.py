@@ -14,7 +14,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
-from soulsai.telemetry.metrics import METRICS, RUN_METRICS, Metric, metric
+from soulsai.telemetry.metric import Metric
+from soulsai.telemetry.metrics import METRICS, RUN_METRICS, metric
 from soulsgym.errors import MisuseError
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -25,9 +26,10 @@ LONGEST_LABEL = 200
 UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
 """Characters that no label may have: some end a line or a text, some are no text at all."""
 
-ABOUT_A_ROW = ("step", "time", "elapsed_s")
-"""What a row has beside its metrics."""
 TIME = METRICS["time/<phase>"].prefix
+FLEET = "fleet/sent"
+LOST = "lost_by_redis"
+"""A reason why rows are dropped: shown with 0 before it happens."""
 
 Sample = tuple[str, tuple[str, ...], float]
 """A declared name, the values of its labels, and its value."""
@@ -59,16 +61,13 @@ def exposition(readings: Sequence[RunReading], now_s: float | None = None) -> by
     return generate_latest(registry)
 
 
-def take_in(values: dict[str, float], row: Mapping[str, Any]) -> None:
-    """Bring the last known values up to date with a newer row of metrics.
+def last_values(latest: Mapping[str, tuple[int, float]]) -> dict[str, float]:
+    """The last value of each metric, of those with the numbers of their rows.
 
     Shares of the loop's time belong together: an old one beside new ones would make more than the whole.
     """
-    numbers = {name: value for name, value in row.items() if name not in ABOUT_A_ROW and is_number(value)}
-    if any(name.startswith(TIME) for name in numbers):
-        for name in [name for name in values if name.startswith(TIME)]:
-            del values[name]
-    values.update(numbers)
+    shares = max((row for name, (row, _) in latest.items() if name.startswith(TIME)), default=0)
+    return {name: value for name, (row, value) in latest.items() if row >= shares or not name.startswith(TIME)}
 
 
 class _Told(Collector):
@@ -112,7 +111,10 @@ def _samples(reading: RunReading, now_s: float) -> Iterator[Sample]:
         ("run/row_age_s", (run,), _age(reading.updated_s, now_s)),
     ]
     found += _of_values(run, reading.values or {})
-    found += _of_fleet(run, reading.fleet or {})
+    if reading.fleet is not None:
+        found += _of_fleet(run, reading.fleet)
+    if reading.fleet is not None or FLEET in (reading.values or {}):
+        found.append(("fleet/dropped/<reason>", (run, LOST), 0.0))  # unless there is one already
     for name, labels, value in found:
         if is_number(value):
             yield name, labels, float(value)
@@ -140,10 +142,13 @@ def _of_values(run: str, values: Mapping[str, Any]) -> Iterator[tuple[str, tuple
 
 
 def _of_fleet(run: str, fleet: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...], Any]]:
-    for name, messages in _table(fleet.get("unreadable")).items():
+    workers = [each for each in fleet.get("workers") or () if isinstance(each, Mapping)]
+    names = [str(each.get("worker")).partition(".")[0] for each in workers] or [""]
+    # A counter that is not there until something goes wrong cannot be alerted on: its rise from nothing is no rise.
+    for name, messages in (dict.fromkeys(names, 0) | _table(fleet.get("unreadable"))).items():
         yield "run/unreadable/<name>", (run, name), messages
-    for worker in fleet.get("workers") or ():
-        if isinstance(worker, Mapping) and not _is_gone(worker):
+    for worker in workers:
+        if not _is_gone(worker):
             yield from _of_worker((run, str(worker.get("worker"))), worker)
 
 
@@ -157,9 +162,9 @@ def _of_worker(who: tuple[str, str], worker: Mapping[str, Any]) -> Iterator[tupl
     yield "worker/beat_age_s", who, worker.get("seen_s")
     for name in ("steps_per_s", "lag", "restarts", "episodes", "sent", "stored", "in_flight"):
         yield f"worker/{name}", who, worker.get(name)
-    for reason, rows in _table(worker.get("dropped")).items():
+    for reason, rows in ({LOST: 0} | _table(worker.get("dropped"))).items():
         yield "worker/dropped/<reason>", (*who, reason), rows
 
 
-def _table(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _table(value: object) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}

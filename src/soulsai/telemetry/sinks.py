@@ -1,4 +1,4 @@
-"""Where metrics go: a JSON Lines file and TensorBoard. A sink that fails is switched off; training goes on."""
+"""Where metrics go: a database, JSON Lines and TensorBoard. A sink that fails is switched off; training goes on."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ from typing import IO, Any, Protocol
 
 from soulsai.errors import RunError
 from soulsai.runs.files import cannot_write
-from soulsai.telemetry.metrics import check_names
-from soulsai.telemetry.stamps import utc_stamp
+from soulsai.runs.metric_store import EXPORT
+from soulsai.runs.metrics import MetricsWriter
+from soulsai.runs.stamps import utc_stamp
+from soulsai.telemetry.metrics import metric
+from soulsgym.errors import MisuseError
 
+MOST_UNDECLARED = 10
+"""Names without a declaration that are told of."""
 EVENT_FILE_VERSION = "brain.Event:2"
 """What every event file of TensorBoard begins with."""
 
@@ -28,18 +33,27 @@ class Sink(Protocol):
     def write(self, step: int, time_s: float, values: Mapping[str, float]) -> None:
         """Take a row: the step, seconds of training so far, and values by metric."""
 
-    def flush(self) -> None:
-        """Wait until all rows are where they belong."""
-
     def close(self) -> None:
-        """Flush and let go."""
+        """Let go, when all rows are where they belong."""
 
     def position(self) -> Any:
         """Where the next row goes, as JSON: kept in checkpoints, to go on from there."""
 
 
+def open_sinks(folder: Path) -> list[Sink]:
+    """The metrics of a new run: its database, and the export beside it."""
+    export = JsonlSink(folder / EXPORT)
+    return [MetricsWriter.new(folder), export]
+
+
+def resume_sinks(folder: Path, position: Mapping[str, Any]) -> list[Sink]:
+    """Those of a run that goes on from a checkpoint, whose position this is."""
+    export = JsonlSink.resume(folder / EXPORT, position["jsonl"])
+    return [MetricsWriter.resume(folder, position.get(MetricsWriter.name)), export]
+
+
 class JsonlSink:
-    """A file with one JSON object a row: step, time, elapsed_s, and the values."""
+    """The export: a file with one JSON object a row: step, time, elapsed_s, and the values."""
 
     name = "jsonl"
 
@@ -70,10 +84,6 @@ class JsonlSink:
         if written != len(line):
             raise RunError(f"{self._file}: cannot be written, the disk is full")
         self._bytes += written
-
-    def flush(self) -> None:
-        """Wait until the disk has all rows."""
-        os.fsync(self._stream.fileno())
 
     def close(self) -> None:
         """Close the file."""
@@ -119,10 +129,6 @@ class TensorBoardSink:
         numbers = [self._summaries.Summary.Value(tag=name, simple_value=value) for name, value in values.items()]
         self._add(step, summary=self._summaries.Summary(value=numbers))
 
-    def flush(self) -> None:
-        """Wait until the disk has all rows."""
-        os.fsync(self._stream.fileno())
-
     def close(self) -> None:
         """Close the file."""
         self._stream.close()
@@ -151,15 +157,13 @@ class Sinks:
         self._sinks = list(sinks)
         self._working = list(sinks)
         self._warn = warn
+        self._undeclared: set[str] = set()
 
     def write(self, step: int, time_s: float, values: Mapping[str, float]) -> None:
-        """Give a row to every sink that works; MisuseError for a metric that is not declared."""
-        check_names(values)
+        """Give a row to every sink that works; metrics that are not declared are told of once."""
+        for name in values:
+            self._check(name)
         self._each(lambda sink: sink.write(step, time_s, values))
-
-    def flush(self) -> None:
-        """Flush every sink that works."""
-        self._each(lambda sink: sink.flush())
 
     def close(self) -> None:
         """Close every sink that works."""
@@ -168,6 +172,15 @@ class Sinks:
     def position(self) -> dict[str, Any]:
         """The positions of all sinks by name."""
         return {sink.name: sink.position() for sink in self._sinks}
+
+    def _check(self, name: str) -> None:
+        """A metric without a declaration lacks its unit and meaning, which is no reason to end a run."""
+        try:
+            metric(name)
+        except MisuseError as error:
+            if name not in self._undeclared and len(self._undeclared) < MOST_UNDECLARED:
+                self._undeclared.add(name)
+                self._warn(str(error))
 
     def _each(self, do: Callable[[Sink], None]) -> None:
         for sink in tuple(self._working):

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from soulsai.errors import ConfigError
 
 TRY_S = 10.0
-"""For one try, from the name of the host to the answer."""
+"""For an answer to one try."""
 PAUSES_S = (1.0, 2.0, 4.0, 8.0)
 """Between the tries."""
 WORTH_ANOTHER = (408, 429)
@@ -48,45 +48,19 @@ def check_urls(urls: Sequence[str]) -> tuple[str, ...]:
     return tuple(urls)
 
 
+class _OneAddress(urllib.request.HTTPRedirectHandler):
+    """Follows no redirects: the message and what is in the address are for this host only."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
 def post(url: str, message: Mapping[str, Any]) -> None:
     """One try, with its limit; Refused says why it was no success."""
-    answer: queue.SimpleQueue[Refused | None] = queue.SimpleQueue()
-
-    def work() -> None:
-        try:
-            _post(url, message)
-        except Refused as refused:
-            answer.put(refused)
-        except Exception as error:  # Its text may hold the address: only its kind is told.
-            answer.put(Refused(f"the message could not be sent ({type(error).__name__})", again=True))
-        else:
-            answer.put(None)
-
-    # In a thread: the limits of sockets are for each piece of an answer, and looking up a name has none at all.
-    threading.Thread(target=work, name="webhook", daemon=True).start()
-    try:
-        refused = answer.get(timeout=TRY_S)
-    except queue.Empty:
-        raise Refused(f"it has not answered within {TRY_S:.0f} s", again=True) from None
-    if refused:
-        raise refused
-
-
-def _post(url: str, message: Mapping[str, Any]) -> None:
-    data = json.dumps(message).encode()
     headers = {"Content-Type": "application/json", "User-Agent": "souls"}
-    request = urllib.request.Request(url, data=data, headers=headers, method="POST")
-    opener = urllib.request.OpenerDirector()
-    for handler in (  # None that follows redirects: the message and what is in the address are for this host only.
-        urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        urllib.request.HTTPDefaultErrorHandler(),
-    ):
-        opener.add_handler(handler)
     try:
-        opener.open(request, timeout=TRY_S).close()
+        request = urllib.request.Request(url, data=json.dumps(message).encode(), headers=headers, method="POST")
+        urllib.request.build_opener(_OneAddress).open(request, timeout=TRY_S).close()
     except urllib.error.HTTPError as error:
         error.close()
         raise _refusal(error.code) from None
@@ -94,6 +68,8 @@ def _post(url: str, message: Mapping[str, Any]) -> None:
         raise Refused("it does not answer as a web server does", again=True) from None
     except OSError as error:
         raise Refused(f"it cannot be reached ({_reason(error)})", again=True) from None
+    except Exception as error:  # its text may hold the address: only its kind is told
+        raise Refused(f"the message could not be sent ({type(error).__name__})", again=True) from None
 
 
 def _refusal(code: int) -> Refused:

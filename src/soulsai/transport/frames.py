@@ -10,12 +10,10 @@ import ctypes
 import math
 import struct
 import sys
-import threading
-import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Annotated, Any, Literal, NamedTuple
+from enum import StrEnum
+from typing import Annotated, Any, Literal
 
 import lz4.block  # type: ignore[import-untyped]
 import msgspec
@@ -26,7 +24,7 @@ import xxhash
 from soulsai.errors import TransportError
 from soulsgym.errors import MisuseError
 
-PROTOCOL = 1
+PROTOCOL = 3
 """Version of the layout and of what the kinds hold; only equal ones understand each other."""
 MAGIC = b"SOUL"
 MIB = 1 << 20
@@ -36,37 +34,31 @@ LARGEST_BODY = 64 * MIB
 """Bytes of all arrays of a frame, unpacked; also of a whole frame with a policy, which hardly shrinks."""
 LARGEST_UNSQUEEZED = 8 * MIB
 """Bytes of all arrays above which they are packed in any case."""
-LARGEST_HEADER = 64 * 1024
+LARGEST_HEADER = 4096
 MOST_ARRAYS = 32
 MOST_DIMENSIONS = 4
-MOST_NOTES = 64
 WHOLE = (1 << 63) - 1
 """Largest whole number in a header."""
 
 ALIGNED = 8
 """The body, and every array in it, begins at a multiple of so many bytes."""
-PACKED = 1
-"""The flag of a body packed with LZ4."""
 WORTH_PACKING = 7 / 8
 """A body that does not shrink to this share travels as it is, and is read without a copy."""
 HURRY = 8
 """How much LZ4 hurries: a third less work for a few percent more bytes, measured on encoded fights."""
-LARGEST_KEPT = 8 * MIB
-"""Bytes that each thread keeps for the bodies of the frames it makes."""
+MOST_EXPANSION = 255
+"""Bytes that a byte of LZ4 can become, at most."""
 LARGEST_FREED = 32 * MIB
 """Freed bytes that a process may keep for later; glibc allows no more for a block."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Of glibc's mallopt: freed bytes beyond which memory is given back, and from which a block is its own mapping."""
-MOST_EXPANSION = 255
-"""Bytes that a byte of LZ4 can become, at most."""
 
-PREFIX = struct.Struct("<4sHBBIQQ")
+PREFIX = struct.Struct("<4sHH")
+"""The magic word, the protocol, and the length of the header."""
 CHECKSUM = struct.Struct("<Q")
 HEADER_AT = PREFIX.size + CHECKSUM.size
-PROTOCOL_AT = struct.Struct("<4sH")
 
 Array = npt.NDArray[Any]
-Note = str | int | float
 Reason = Literal["malformed", "version", "foreign", "invalid"]
 Count = Annotated[int, msgspec.Meta(ge=0, le=WHOLE)]
 Word = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9._-]{1,80}\Z")]
@@ -76,13 +68,12 @@ Dimension = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_BODY)]
 Shape = Annotated[tuple[Dimension, ...], msgspec.Meta(max_length=MOST_DIMENSIONS)]
 
 
-class Kind(IntEnum):
+class Kind(StrEnum):
     """What a frame is about."""
 
-    TRANSITIONS = 1
-    ROLLOUT = 2
-    POLICY = 3
-    WELCOME = 4
+    CHUNK = "chunk"
+    POLICY = "policy"
+    WELCOME = "welcome"
 
 
 class BadFrame(Exception):
@@ -102,16 +93,16 @@ class ArrayEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a frame says about itself. `steps` are environment steps, `made_s` is the maker's wall clock."""
+    """What a frame says about itself. `steps` are environment steps; `packed`: the body is a block of LZ4."""
 
+    kind: Kind
     run: Word
     worker: WordOrNone
     sequence: Count
     policy: Count
     rows: Count
     steps: Count
-    made_s: float
-    notes: Annotated[dict[str, Note], msgspec.Meta(max_length=MOST_NOTES)]
+    packed: bool
     arrays: Annotated[tuple[ArrayEntry, ...], msgspec.Meta(max_length=MOST_ARRAYS)]
 
 
@@ -119,36 +110,12 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Frame:
     """A frame that was read; the arrays are views that cannot be written to."""
 
-    kind: Kind
     header: Header
     arrays: dict[str, Array]
 
 
-class _Sizes(NamedTuple):
-    kind: Kind
-    is_packed: bool
-    header: int
-    stored: int
-    plain: int
-
-
-class _Scratch(threading.local):
-    """Memory that is kept, for fresh pages cost more than what is written to them."""
-
-    def __init__(self) -> None:
-        self._kept: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
-
-    def of_size(self, size: int) -> npt.NDArray[np.uint8]:
-        if size > LARGEST_KEPT:
-            return np.empty(size, np.uint8)
-        if size > len(self._kept):
-            self._kept = np.empty(size, np.uint8)
-        return self._kept[:size]
-
-
-_scratch = _Scratch()
 _headers = msgspec.msgpack.Decoder(Header)
-_encoder = msgspec.msgpack.Encoder()
+_DTYPES = {code: np.dtype(f"<{code}") for code in ("f4", "f8", "u1", "u2", "i4", "i8", "b1")}
 
 
 def encode(
@@ -160,7 +127,6 @@ def encode(
     policy: int = 0,
     rows: int = 0,
     steps: int = 0,
-    notes: Mapping[str, Note] | None = None,
     arrays: Mapping[str, Array],
     squeeze: bool = True,
 ) -> bytes:
@@ -168,46 +134,63 @@ def encode(
 
     Without `squeeze` only a large one is packed: within one machine bytes are cheaper than the work.
     """
-    plain_arrays = {name: _plain(name, array) for name, array in arrays.items()}
-    size = sum(_aligned(array.nbytes) for array in plain_arrays.values())
+    plain = {name: _plain(name, array) for name, array in arrays.items()}
+    body: list[Any] = [piece for array in plain.values() for piece in (array, bytes(-array.nbytes % ALIGNED))]
+    size = sum(_aligned(array.nbytes) for array in plain.values())
     _check_fits(size, LARGEST_BODY)
-    entries = tuple(_entry(name, array) for name, array in plain_arrays.items())
-    header = Header(run, worker, sequence, policy, rows, steps, time.time(), dict(notes or {}), entries)
-    described = _described(header)
-    body = _body(plain_arrays.values(), size)
-    packed = body
+    packed = False
     if (size and squeeze) or size > LARGEST_UNSQUEEZED:
-        packed = lz4.block.compress(body, mode="fast", acceleration=HURRY, store_size=False)
-    is_packed = len(packed) < WORTH_PACKING * size
-    frame = _seal(kind, described, packed if is_packed else body, size, is_packed=is_packed)
+        block = lz4.block.compress(b"".join(body), mode="fast", acceleration=HURRY, store_size=False)
+        packed = len(block) < WORTH_PACKING * size
+        body = [block] if packed else body
+    entries = tuple(ArrayEntry(name, array.dtype.str[1:], array.shape) for name, array in plain.items())  # type: ignore[arg-type]
+    header = msgspec.msgpack.encode(Header(kind, run, worker, sequence, policy, rows, steps, packed, entries))
+    try:
+        _read_header(header)
+    except BadFrame as error:
+        raise MisuseError(f"a frame cannot say this about itself: {error}") from error
+    prefix, gap = PREFIX.pack(MAGIC, PROTOCOL, len(header)), bytes(-(HEADER_AT + len(header)) % ALIGNED)
+    frame = b"".join((prefix, CHECKSUM.pack(_checksum(prefix, header, gap, *body)), header, gap, *body))
     _check_fits(len(frame), _largest(kind))
     return frame
 
 
-def decode(data: bytes, *, kinds: Collection[Kind]) -> Frame:
-    """Read a frame of one of these kinds; BadFrame, whatever is wrong with it."""
-    sizes = _read_prefix(data)
-    if sizes.kind not in kinds:
-        raise BadFrame("invalid", f"a frame of kind {sizes.kind.name} does not belong here")
+def decode(data: bytes | memoryview, kind: Kind) -> Frame:
+    """Read a frame of this kind; BadFrame, whatever is wrong with it."""
+    protocol = protocol_of(data)
+    if protocol is not None and protocol != PROTOCOL:
+        raise BadFrame("version", f"it was made for protocol {protocol}, this side has {PROTOCOL}")
+    header = peek(data)
+    if len(data) > _largest(header.kind):
+        raise BadFrame("malformed", "it is larger than allowed")
     view = memoryview(data)
     if _checksum(view[: PREFIX.size], view[HEADER_AT:]) != CHECKSUM.unpack_from(data, PREFIX.size)[0]:
         raise BadFrame("malformed", "the checksum does not match")
-    header = _read_header(view[HEADER_AT : HEADER_AT + sizes.header])
-    places = _places(header.arrays, sizes.plain)
-    start = _aligned(HEADER_AT + sizes.header)
-    if any(view[HEADER_AT + sizes.header : start]):
-        raise BadFrame("malformed", "the gap before the body is not empty")
-    body: bytes | memoryview = _unpacked(view[start:], sizes.plain) if sizes.is_packed else view[start:]
-    arrays = {entry.name: _view(body, entry, at) for entry, at in zip(header.arrays, places, strict=True)}
-    return Frame(sizes.kind, header, arrays)
+    if header.kind is not kind:
+        raise BadFrame("invalid", f"a frame of kind {header.kind} does not belong here")
+    stored = view[_aligned(HEADER_AT + PREFIX.unpack_from(data)[2]) :]
+    sizes = [_size(entry) for entry in header.arrays]
+    body = _body(stored, sum(map(_aligned, sizes)), packed=header.packed)
+    arrays, at = {}, 0
+    for entry, size in zip(header.arrays, sizes, strict=True):
+        arrays[entry.name] = _view(body[at : at + size], entry)
+        at += _aligned(size)
+    return Frame(header, arrays)
 
 
-def protocol_of(data: bytes) -> int | None:
+def protocol_of(data: bytes | memoryview) -> int | None:
     """The protocol that a frame was made for, which is at the same place in all of them; None if it is no frame."""
-    if len(data) < PROTOCOL_AT.size:
+    if len(data) < PREFIX.size:
         return None
-    magic, protocol = PROTOCOL_AT.unpack_from(data)
+    magic, protocol, _ = PREFIX.unpack_from(data)
     return int(protocol) if magic == MAGIC else None
+
+
+def peek(data: bytes | memoryview) -> Header:
+    """What a frame says about itself, from its beginning alone; BadFrame if that cannot be read."""
+    if protocol_of(data) != PROTOCOL:
+        raise BadFrame("malformed", "it does not begin like a frame")
+    return _read_header(memoryview(data)[HEADER_AT:][: PREFIX.unpack_from(data)[2]])
 
 
 def keep_freed_memory() -> bool:
@@ -233,42 +216,10 @@ def _plain(name: str, given: Array) -> Array:
     return np.ascontiguousarray(given, _DTYPES[code])
 
 
-def _entry(name: str, array: Array) -> ArrayEntry:
-    return ArrayEntry(name, array.dtype.str[1:], array.shape)  # type: ignore[arg-type]
-
-
-def _body(arrays: Iterable[Array], size: int) -> memoryview:
-    """The arrays one after the other, in memory that the next frame of this thread reuses."""
-    body = _scratch.of_size(size)
-    at = 0
-    for array in arrays:
-        end = at + array.nbytes
-        body[at:end] = array.reshape(-1).view(np.uint8)
-        body[end : _aligned(end)] = 0
-        at = _aligned(end)
-    return body.data
-
-
-def _described(header: Header) -> bytes:
-    described = _encoder.encode(header)
-    try:
-        _read_header(described)
-    except BadFrame as error:
-        raise MisuseError(f"a frame cannot say this about itself: {error}") from error
-    return described
-
-
-def _seal(kind: int, header: bytes, stored: bytes | memoryview, plain: int, *, is_packed: bool) -> bytes:
-    """Put the pieces of a frame together under a checksum."""
-    prefix = PREFIX.pack(MAGIC, PROTOCOL, kind, PACKED if is_packed else 0, len(header), len(stored), plain)
-    end = HEADER_AT + len(header)
-    rest = b"".join((header, bytes(_aligned(end) - end), stored))
-    return b"".join((prefix, CHECKSUM.pack(_checksum(prefix, rest)), rest))
-
-
-def _checksum(prefix: bytes | memoryview, rest: bytes | memoryview) -> int:
-    sums = xxhash.xxh3_64(prefix)
-    sums.update(rest)
+def _checksum(*pieces: Any) -> int:
+    sums = xxhash.xxh3_64()
+    for piece in pieces:
+        sums.update(piece)
     return int(sums.intdigest())
 
 
@@ -288,32 +239,6 @@ def _aligned(size: int) -> int:
     return -(-size // ALIGNED) * ALIGNED
 
 
-def _read_prefix(data: bytes) -> _Sizes:
-    protocol = protocol_of(data)
-    if protocol is None:
-        raise BadFrame("malformed", "it does not begin like a frame")
-    if protocol != PROTOCOL:
-        raise BadFrame("version", f"it was made for protocol {protocol}, this side has {PROTOCOL}")
-    if len(data) < HEADER_AT:
-        raise BadFrame("malformed", "it ends within the prefix")
-    _, _, number, flags, header, stored, plain = PREFIX.unpack_from(data)
-    if number not in _KINDS or flags not in (0, PACKED):
-        raise BadFrame("malformed", f"kind {number} with flags {flags} does not exist")
-    sizes = _Sizes(_KINDS[number], flags == PACKED, header, stored, plain)
-    _check_sizes(sizes, len(data))
-    return sizes
-
-
-def _check_sizes(sizes: _Sizes, length: int) -> None:
-    if length > _largest(sizes.kind) or sizes.plain > LARGEST_BODY:
-        raise BadFrame("malformed", "it is larger than allowed")
-    if length != _aligned(HEADER_AT + sizes.header) + sizes.stored:
-        raise BadFrame("malformed", f"its parts are not the {length} bytes that came")
-    most = sizes.stored * MOST_EXPANSION if sizes.is_packed else sizes.stored
-    if sizes.plain > most or (sizes.plain < sizes.stored and not sizes.is_packed):
-        raise BadFrame("malformed", f"{sizes.stored} bytes cannot become {sizes.plain}")
-
-
 def _read_header(data: bytes | memoryview) -> Header:
     if len(data) > LARGEST_HEADER:
         raise BadFrame("malformed", "the header is larger than allowed")
@@ -321,52 +246,36 @@ def _read_header(data: bytes | memoryview) -> Header:
         header = _headers.decode(data)
     except (ValueError, RecursionError) as error:  # of msgspec, and of text that is no UTF-8
         raise BadFrame("malformed", f"the header cannot be read: {error}") from error
-    if not math.isfinite(header.made_s):
-        raise BadFrame("malformed", f"made_s is {header.made_s}")
     if len({entry.name for entry in header.arrays}) != len(header.arrays):
         raise BadFrame("malformed", "an array is named twice")
     return header
 
 
-def _places(entries: tuple[ArrayEntry, ...], plain: int) -> list[int]:
-    """Where in the body each array begins; together they are exactly the body."""
-    places, at = [], 0
-    for entry in entries:
-        itemsize = _DTYPES[entry.dtype].itemsize
-        # Also of an array without elements the other dimensions have to be ones that an array can have.
-        if itemsize * math.prod(max(size, 1) for size in entry.shape) > LARGEST_BODY:
-            raise BadFrame("malformed", f"{entry.name} is larger than allowed")
-        places.append(at)
-        at += _aligned(itemsize * math.prod(entry.shape))
-    if at != plain:
-        raise BadFrame("malformed", f"the arrays take {at} bytes, the body has {plain}")
-    return places
+def _size(entry: ArrayEntry) -> int:
+    itemsize = _DTYPES[entry.dtype].itemsize
+    # Also of an array without elements the other dimensions have to be ones that an array can have.
+    if itemsize * math.prod(max(size, 1) for size in entry.shape) > LARGEST_BODY:
+        raise BadFrame("malformed", f"{entry.name} is larger than allowed")
+    return itemsize * math.prod(entry.shape)
 
 
-def _unpacked(stored: memoryview, plain: int) -> bytes:
-    try:
-        body: bytes = lz4.block.decompress(stored, uncompressed_size=plain)
-    except (lz4.block.LZ4BlockError, ValueError) as error:
-        raise BadFrame("malformed", f"the body cannot be unpacked: {error}") from error
-    if len(body) != plain:
-        raise BadFrame("malformed", f"the body unpacks to {len(body)} bytes, not {plain}")
+def _body(stored: memoryview, size: int, *, packed: bool) -> memoryview:
+    """The arrays, which take so many bytes together."""
+    if size > LARGEST_BODY or size > len(stored) * (MOST_EXPANSION if packed else 1):
+        raise BadFrame("malformed", f"{len(stored)} bytes cannot become {size}")
+    body = stored
+    if packed:
+        try:
+            body = memoryview(lz4.block.decompress(stored, uncompressed_size=size))
+        except (lz4.block.LZ4BlockError, ValueError) as error:
+            raise BadFrame("malformed", f"the body cannot be unpacked: {error}") from error
+    if len(body) != size:
+        raise BadFrame("malformed", f"the body has {len(body)} bytes, and its arrays take {size}")
     return body
 
 
-def _view(body: bytes | memoryview, entry: ArrayEntry, at: int) -> Array:
-    dtype, count = _DTYPES[entry.dtype], math.prod(entry.shape)
-    if count == 0:
-        array: Array = np.empty(entry.shape, dtype)
-        array.flags.writeable = False
-        return array
-    array = np.frombuffer(body, dtype, count, at)
-    end = at + array.nbytes
-    if any(body[end : _aligned(end)]):
-        raise BadFrame("malformed", f"the gap after {entry.name} is not empty")
-    if entry.dtype == "b1" and int(array.view(np.uint8).max()) > 1:
+def _view(data: memoryview, entry: ArrayEntry) -> Array:
+    array: Array = np.frombuffer(data, _DTYPES[entry.dtype])
+    if entry.dtype == "b1" and array.size and int(array.view(np.uint8).max()) > 1:
         raise BadFrame("malformed", f"{entry.name} holds flags that are neither true nor false")
     return array.reshape(entry.shape)
-
-
-_KINDS = {int(kind): kind for kind in Kind}
-_DTYPES = {code: np.dtype(f"<{code}") for code in ("f4", "f8", "u1", "u2", "i4", "i8", "b1")}

@@ -1,47 +1,50 @@
 """The two ends of a transport: experience goes from workers to the learner, policies come back.
 
-A chunk of experience travels as a parcel. `sent = stored + dropped by reason + in flight` holds for every worker, in
-rows, at every moment: whoever drops says so.
+`sent = stored + dropped by reason + in flight` holds for every worker, in rows, at every moment: whoever drops says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Annotated, Protocol
+
+import msgspec
+
+MOST_MARKS = 20_000
+"""Workers whose marks are remembered; of those not heard of for longer nothing can still be on its way."""
+MOST = 10**15
+LONGEST_TEXT = 200
+ORDER = 1 << 32
+"""Versions of the policy in one generation; a learner that is started again begins a new one, so none repeats."""
+
+Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
+Count = Annotated[int, msgspec.Meta(ge=0, lt=MOST)]
 
 
 @dataclass(frozen=True)
-class Parcel:
+class Message:
     """A frame of experience on its way. `worker` is one life of a worker process, `sequence` counts from 1 in it."""
 
     worker: str
     sequence: int
     rows: int
-    frame: bytes
+    frame: bytes | memoryview
+    sent_s: float = 0.0  # wall clock of the transport when it was sent
 
 
-@dataclass(frozen=True)
-class Delivery:
-    """A parcel as the learner gets it; `ticket` is the link's own."""
-
-    parcel: Parcel
-    ticket: object
-    sent_s: float  # wall clock of the transport when it was sent
-
-
-@dataclass(frozen=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True):
     """How a worker is doing, for its heartbeat."""
 
-    state: str = "starting"  # starting, playing or waiting
-    policy: int = 0
-    steps: int = 0
+    state: Text = "starting"  # starting, playing or waiting
+    policy: Count = 0
+    steps: Count = 0
     steps_per_s: float = 0.0
-    episodes: int = 0
-    wins: int = 0
-    fights: int = 0  # episodes among which wins are counted
-    restarts: int = 0  # of the environment
+    episodes: Count = 0
+    wins: Count = 0
+    fights: Count = 0  # episodes among which wins are counted
+    restarts: Count = 0  # of the environment
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,29 @@ class Account:
         return self.sent - self.stored - sum(self.dropped.values())
 
 
+class Marks:
+    """The highest sequence of every worker; the worker not heard of for longest is forgotten first."""
+
+    def __init__(self, marks: Mapping[str, int] | None = None) -> None:
+        self._marks = dict(marks or {})
+
+    def get(self, worker: str) -> int:
+        """The mark of a worker, 0 if there is none."""
+        return self._marks.get(worker, 0)
+
+    def move(self, worker: str, sequence: int) -> bool:
+        """Move a mark up; False if the sequence is not above it, so a repeat."""
+        before = self._marks.pop(worker, 0)
+        self._marks[worker] = max(before, sequence)
+        if len(self._marks) > MOST_MARKS:
+            self._marks.pop(next(iter(self._marks)))
+        return sequence > before
+
+    def as_dict(self) -> dict[str, int]:
+        """For a checkpoint."""
+        return dict(self._marks)
+
+
 class WorkerLink(Protocol):
     """The worker's end."""
 
@@ -66,13 +92,19 @@ class WorkerLink(Protocol):
     worker: str
     is_near: bool
     """Whether the other end is on this machine, where bytes are cheap."""
+    has_sent: bool
+    """Whether anything was handed over yet."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether someone waits to hand a message over."""
 
     @property
     def stopping(self) -> bool:
         """Whether the worker was told to stop, or is no longer wanted."""
 
-    def send(self, parcel: Parcel) -> bool:
-        """Hand a parcel over. Where there is no room this waits, or drops the oldest, as the link was made.
+    def send(self, message: Message) -> bool:
+        """Hand a message over. Where there is no room this waits, or drops the oldest, as the link was made.
 
         False if the link was told to stop while it waited.
         """
@@ -87,30 +119,63 @@ class WorkerLink(Protocol):
         """Send what is left, for so long at most, and say goodbye."""
 
 
-class LearnerLink(Protocol):
-    """The learner's end."""
+class LearnerLink(ABC):
+    """The learner's end. Which messages are stored is remembered by its checkpoints."""
 
-    def receive(self, limit_s: float) -> Sequence[Delivery]:
-        """Parcels that have come, in the order of each worker; waits for the first for `limit_s` at most."""
+    def __init__(self) -> None:
+        self._stored = Marks()
 
-    def settle(self, stored: Sequence[Delivery], dropped: Sequence[tuple[Delivery, str]] = (),
-               repeated: Sequence[Delivery] = ()) -> None:  # fmt: skip
-        """Acknowledge, in one step with the accounts; of a drop the reason, a repeated one is counted nowhere."""
+    def mark_stored(self, messages: Iterable[Message]) -> None:
+        """These will be in the next checkpoint."""
+        for message in messages:
+            self._stored.move(message.worker, message.sequence)
 
+    def marks(self) -> dict[str, int]:
+        """The highest stored sequence of every worker, for a checkpoint."""
+        return self._stored.as_dict()
+
+    def restore(self, marks: Mapping[str, int]) -> None:
+        """Go on from a checkpoint: what it holds counts as stored and does not come again."""
+        self._stored = Marks(marks)
+
+    @abstractmethod
+    def receive(self, limit_s: float) -> Sequence[Message]:
+        """New messages, in the order of each worker; waits for the first for `limit_s` at most."""
+
+    @abstractmethod
+    def settle(self, stored: Sequence[Message], dropped: Sequence[tuple[Message, str]] = ()) -> None:
+        """Acknowledge, in one step with the accounts; of a drop the reason."""
+
+    @abstractmethod
     def publish(self, version: int, frame: bytes) -> None:
         """Make a policy the newest."""
 
+    @abstractmethod
     def gate(self, *, is_open: bool) -> None:
         """Closed: workers that can wait do."""
 
+    @abstractmethod
     def describe(self, values: Mapping[str, int | float | str]) -> None:
         """What is told about the learner to those who look at the fleet."""
 
+    @abstractmethod
     def accounts(self) -> Sequence[Account]:
         """Of all worker lives of this run."""
 
+    @abstractmethod
     def workers(self) -> int:
         """Workers whose heart beats."""
 
+    @abstractmethod
     def close(self) -> None:
         """Release what it holds."""
+
+
+def version_of(generation: int, number: int) -> int:
+    """The version of the policy published as number `number` by one start of the learner."""
+    return generation * ORDER + number
+
+
+def lag_of(newest: int, version: int) -> int:
+    """How many versions a policy is old; of another generation, how far the two are apart."""
+    return abs(newest % ORDER - version % ORDER)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import safetensors
-import safetensors.torch
 import torch
 
+from soulsai.checkpoints.part import part_from_bytes, part_to_bytes
 from soulsai.transport.frames import BadFrame, Kind, decode, encode
 from soulsgym.errors import MisuseError
 
@@ -36,16 +35,17 @@ def pack_policy(policy: Policy, *, run: str) -> bytes:
     """The frame of a policy; the tensors may be views, on any device, and are not changed."""
     if policy.version < 1 or not policy.tensors:
         raise MisuseError(f"version {policy.version} with {len(policy.tensors)} tensors is no policy to play with")
-    # Copies, for views of one flat tensor are no separate tensors to safetensors.
-    tensors = {name: _copied(name, tensor) for name, tensor in policy.tensors.items()}
-    stored = np.frombuffer(safetensors.torch.save(tensors), np.uint8)
+    for name, tensor in policy.tensors.items():
+        if tensor.dtype not in DTYPES:
+            raise MisuseError(f"{name} has the dtype {tensor.dtype}: policies carry {', '.join(map(str, DTYPES))}")
+    stored = np.frombuffer(part_to_bytes(policy.tensors), np.uint8)
     return encode(Kind.POLICY, run=run, policy=policy.version, steps=policy.steps, rows=policy.share,
                   arrays={"tensors": stored})  # fmt: skip
 
 
 def unpack_policy(data: bytes, *, run: str) -> Policy:
     """The policy in a frame of this run; BadFrame if it is none, or holds numbers that are not finite."""
-    frame = decode(data, kinds=(Kind.POLICY,))
+    frame = decode(data, Kind.POLICY)
     header = frame.header
     if header.run != run:
         raise BadFrame("foreign", f"it belongs to run {header.run}, this is {run}")
@@ -61,22 +61,14 @@ def unpack_policy(data: bytes, *, run: str) -> Policy:
     return Policy(header.policy, header.steps, tensors, header.rows)
 
 
-def _copied(name: str, tensor: torch.Tensor) -> torch.Tensor:
-    if tensor.dtype not in DTYPES:
-        raise MisuseError(f"{name} has the dtype {tensor.dtype}: policies carry {', '.join(map(str, DTYPES))}")
-    return tensor.detach().to("cpu", copy=True).contiguous()
-
-
 def _loaded(data: bytes) -> dict[str, torch.Tensor]:
     if not len(data) > LENGTH_BYTES or int.from_bytes(data[:LENGTH_BYTES], "little") > LARGEST_TABLE:
         raise BadFrame("invalid", "the table of tensors is missing or too long")
     try:
-        tensors: dict[str, torch.Tensor] = safetensors.torch.load(data)
-    except safetensors.SafetensorError as error:
-        raise BadFrame("invalid", f"the tensors cannot be read: {error}") from error
+        tensors = part_from_bytes(data)
     except (KeyError, ValueError, TypeError, OverflowError, RuntimeError, AssertionError) as error:
-        # A dtype that torch does not have, or a shape that no tensor without elements can have.
-        raise BadFrame("invalid", f"the tensors cannot be made: {type(error).__name__}: {error}") from error
+        # Beside damage: a dtype that torch does not have, or a shape that no tensor without elements can have.
+        raise BadFrame("invalid", f"the tensors cannot be read: {type(error).__name__}: {error}") from error
     if not tensors:
         raise BadFrame("invalid", "it holds no tensors")
     return tensors

@@ -12,25 +12,28 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from soulsgym.batch import FightBatch
-from soulsgym.envs.single import BossEnv, Observation, checked_render_mode
-from soulsgym.envs.spaces import RecordView, limits_of
+from soulsgym.envs.single import Observation, checked_render_mode
+from soulsgym.envs.soulsenv import SoulsEnv
 from soulsgym.errors import MisuseError
 from soulsgym.game.attach import Game
 from soulsgym.game.capture import Frames
-from soulsgym.game.engine import GameOptions, missing_fields, open_engine
+from soulsgym.game.engine import GameOptions
 from soulsgym.parts import PartChoices, make_parts
+from soulsgym.rehearsal.engine import RehearsalOptions
 from soulsgym.spec import load_fight
 from soulsgym.state import Fights
+from soulsgym.target import fields_not_told, open_target
 
 RESOLUTION = (90, 160)
 """Height and width of the picture that an agent sees, unless told otherwise."""
 
 
-class GameEnv(BossEnv):
+class GameEnv(SoulsEnv):
     """A fight in the running game. Close it: that leaves the game as it was found.
 
     Without `changes` it is a training fight: health is counted here and restored in the game, and the boss stays in one
-    phase. With it whoever dies is dead.
+    phase. With it whoever dies is dead. `rehearse` is a file of a boss, or an overlay, that stands in for the game in a
+    process of its own, `pace` steps a second.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012 (Gymnasium declares it so)
@@ -48,17 +51,22 @@ class GameEnv(BossEnv):
         launch: str | Sequence[str] | None = None,
         render_mode: str | None = None,
         *,
+        display: str = "",
+        rehearse: str = "",
+        pace: float = 0.0,
         decisions: bool = False,
         zero_based: bool = False,
         **choices: Unpack[PartChoices],
     ) -> None:
         checked_render_mode(render_mode, self.metadata["render_modes"])
-        options = GameOptions(game_speed, stepping, pid, launch)
-        spec = load_fight(boss, moves=False)
+        options = (
+            RehearsalOptions(rehearse, pace) if rehearse else GameOptions(game_speed, stepping, pid, launch, display)
+        )
+        spec = load_fight(boss, moves=bool(rehearse))
         self.plan = spec.game
-        missing = missing_fields(self.plan)
+        missing = fields_not_told(spec, options)
         parts = make_parts(1, spec, choices, random_pose=random_player_pose, full=changes, phase=phase, missing=missing)
-        self._engine = open_engine(self.plan, options, phase=phase, changes=changes)
+        self._engine = open_target(spec, options, phase=phase, changes=changes)
         batch = FightBatch(
             self._engine,
             parts,
@@ -66,7 +74,7 @@ class GameEnv(BossEnv):
             autoreset=AutoresetMode.DISABLED,
             move_names=self.plan.move_names,
         )
-        super().__init__(batch, RecordView(limits_of(spec), zero_based=zero_based), render_mode)
+        super().__init__(batch, spec, render_mode, phase=phase, zero_based=zero_based, bools=True)
         # A boss names what he builds up in the player, such as frost; the title has the numbers that belong to it.
         names = self._engine.statuses.dtype.names or ()
         self._statuses = tuple(name for name in names if name.startswith(self.plan.statuses))
@@ -116,7 +124,7 @@ class ScreenEnv(GameEnv):
             raise MisuseError("encoder cannot be used with the screen; give it to an environment of the state")
         self._size = int(height), int(width)
         self._frames: tuple[Game, Frames] | None = None
-        super().__init__(boss, **keywords)
+        super().__init__(boss=boss, **keywords)
         self.observation_space = spaces.Box(0, 255, (*self._size, 3), np.uint8)
 
     def _observation(self, record: Fights) -> Observation:

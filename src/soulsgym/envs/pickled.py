@@ -6,7 +6,10 @@ from typing import Any, Self
 
 from soulsgym.batch import FightBatch
 
-KEPT = ("spec", "action_space", "single_action_space", "_begun", "_last_action", "_np_random", "_np_random_seed")
+KEPT = (
+    "spec", "action_space", "single_action_space", "compute_reward",
+    "_begun", "_last_action", "_np_random", "_np_random_seed",
+)  # fmt: skip
 """Attributes that change after an environment was made, beside its fights; not every kind has all of them."""
 
 

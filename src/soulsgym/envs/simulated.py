@@ -12,8 +12,8 @@ from gymnasium.vector import AutoresetMode
 from soulsgym.actions import ACTION_CONTROLS
 from soulsgym.batch import FightBatch
 from soulsgym.envs.pickled import Pickled
-from soulsgym.envs.single import FPS, BossEnv, checked_render_mode
-from soulsgym.envs.spaces import RecordView, limits_of
+from soulsgym.envs.single import FPS, checked_render_mode
+from soulsgym.envs.soulsenv import SoulsEnv
 from soulsgym.errors import MisuseError
 from soulsgym.parts import PartChoices, make_parts
 from soulsgym.sim.engine import SimEngine
@@ -81,12 +81,13 @@ def simulated_batch(
     )
 
 
-class FightEnv(Pickled, BossEnv):
+class FightEnv(Pickled, SoulsEnv):
     """A fight in the simulator, which waits for nothing: `game_speed` only paces the window.
 
     `changes` lets the boss go on to his next phase. `encoder`, `reward`, `actions`, `ending` and `starts` choose the
     parts; `decisions` plays steps without a choice at once, and so does `skip_steps`, SoulsGym's name for it.
-    `zero_based` counts the whole numbers of the observation from 0.
+    `init_pose_randomization` is an older name of `random_player_pose`. `zero_based` counts the whole numbers of the
+    observation from 0.
     """
 
     def __init__(
@@ -103,18 +104,19 @@ class FightEnv(Pickled, BossEnv):
         *,
         decisions: bool = False,
         zero_based: bool = False,
+        init_pose_randomization: bool = False,
         **choices: Unpack[PartChoices],
     ) -> None:
         checked_render_mode(render_mode, self.metadata["render_modes"])
         if not game_speed > 0.0:
             raise MisuseError(f"game_speed {game_speed} is not possible; give a number above 0")
         self._fps = FPS * float(game_speed)
-        skip = skip_steps or decisions
-        self.settings = FightSettings(boss, phase, changes, random_player_pose, skip, randomize, variant)
+        skip, random_pose = skip_steps or decisions, random_player_pose or init_pose_randomization
+        self.settings = FightSettings(boss, phase, changes, random_pose, skip, randomize, variant)
         batch = simulated_batch(self.settings, **choices)
         self.fight_spec = batch.engine.spec  # type: ignore[attr-defined]
         self._renderer: FightRenderer | None = None
-        super().__init__(batch, RecordView(limits_of(self.fight_spec), zero_based=zero_based), render_mode)
+        super().__init__(batch, self.fight_spec, render_mode, phase=phase, zero_based=zero_based)
 
     def close(self) -> None:
         """Close the window, if any."""

@@ -98,8 +98,15 @@ class BossEnv(gymnasium.Env[Observation, np.int64]):
         return self._begun and not self.batch.over[0]
 
     def _shown(self, step: Step | None) -> tuple[Observation, dict[str, Any]]:
-        """The observation and the info, which has the same keys after a reset and after a step."""
+        """The observation and the info."""
         record = self.batch.record()
+        info, observation = self._info(record, step), self._observation(record)
+        if self.render_mode == "human":
+            self.render()
+        return observation, info
+
+    def _info(self, record: Fights, step: Step | None) -> dict[str, Any]:
+        """The same keys after a reset and after a step."""
         terms = step.terms[0].tolist() if step else [0.0] * len(self.batch.term_names)
         info: dict[str, Any] = {
             "action_mask": self.batch.masks[0].copy(),
@@ -113,11 +120,7 @@ class BossEnv(gymnasium.Env[Observation, np.int64]):
         if self.batch.over[0]:
             won = step.won if step else self.batch.parts.ending.won(record)
             info |= {key: values.item() for key, values in self.batch.ending(record, won).items()}
-        info |= self._more_info(record)
-        observation = self._observation(record)
-        if self.render_mode == "human":
-            self.render()
-        return observation, info
+        return info | self._more_info(record)
 
     def _more_info(self, record: Fights) -> dict[str, Any]:
         """What this kind of environment tells beside the rest."""
@@ -126,7 +129,7 @@ class BossEnv(gymnasium.Env[Observation, np.int64]):
     def _observation(self, record: Fights) -> Observation:
         if self.batch.parts.encoder:
             return self.batch.observations[0].copy()
-        return self._view.of(record[0])
+        return self._view.one(record[0])
 
 
 def checked_options(options: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -13,6 +13,8 @@ from soulsgym.spec import FightSpec
 from soulsgym.state import MAX_DURATION_S, OBSERVATION_KEYS, Fights, observation_of
 
 Point = tuple[float, float, float]
+YES_OR_NO = ("lock_on",)
+"""Keys of an observation with no other values than 0 and 1."""
 UNDECLARED = 1e6
 """Bound of what an encoder shows that declares no `low` and `high`: finite, and far beyond what a network can use."""
 
@@ -87,19 +89,32 @@ def observation_space(limits: FightLimits) -> spaces.Dict:
 
 
 class RecordView:
-    """Observations by key. With `zero_based` every whole number counts from 0, as many learners expect it."""
+    """Observations by key. With `zero_based` every whole number counts from 0, as many learners expect it.
 
-    def __init__(self, limits: FightLimits, *, zero_based: bool = False) -> None:
+    Otherwise with `bools` what is yes or no is a bool, as in SoulsGym; Stable-Baselines3's checker wants an int.
+    """
+
+    def __init__(self, limits: FightLimits, *, zero_based: bool = False, bools: bool = False) -> None:
         self.space = observation_space(limits)
         self._first: dict[str, int] = {}
+        whole = {key: one for key, one in self.space.items() if isinstance(one, spaces.Discrete)}
+        self._whole: dict[str, type[int]] = dict.fromkeys(whole, int)
+        if bools and not zero_based:
+            self._whole |= dict.fromkeys(YES_OR_NO, bool)
         if zero_based:
-            whole = {key: one for key, one in self.space.items() if isinstance(one, spaces.Discrete)}
             self._first = {key: int(one.start) for key, one in whole.items() if one.start}
             counted = {key: spaces.Discrete(one.n) for key, one in whole.items()}
             self.space = spaces.Dict({**self.space.spaces, **counted})
 
+    def one(self, fight: Any) -> dict[str, Any]:
+        """The observation of one copied record, with Python's own numbers where it has whole ones, as JSON needs."""
+        observation = self.of(fight)
+        for key, kind in self._whole.items():
+            observation[key] = kind(observation[key])
+        return observation
+
     def of(self, fights: Fights) -> dict[str, Any]:
-        """The observations of copied records, or of one of them; views where nothing has to be counted otherwise."""
+        """The observations of copied records; views where nothing has to be counted otherwise."""
         observations: dict[str, Any] = observation_of(fights)
         for key, first in self._first.items():
             observations[key] = observations[key] - first

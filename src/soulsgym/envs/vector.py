@@ -193,9 +193,9 @@ class FightVectorEnv(Pickled, VectorEnv[Observations, npt.NDArray[np.int64], Any
             for index in np.flatnonzero(step.ended):
                 final[index] = step.final_observations[index].copy()
             return final
-        observations = self._view.of(copied(step.endings))
+        endings = copied(step.endings)
         for index in np.flatnonzero(step.ended):
-            final[index] = {key: values[index] for key, values in observations.items()}
+            final[index] = self._view.one(endings[index])
         return final
 
     def _checked(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -111,6 +111,7 @@ class Base:
     pattern: Pattern | None = None
     rva: int | None = None
     direct: bool = False
+    expected_rva: int | None = None  # where the pattern leads in the known version: decides if it occurs several times
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,8 @@ class Field:
     values: Mapping[str, int]
     source: str
     normal: float | None = None  # what it is in a game that nobody has touched, where that is known
+    low: float | None = None  # the range of what can be
+    high: float | None = None
 
     @property
     def size(self) -> int:
@@ -140,6 +143,7 @@ class BaseRow:
     pattern: str = ""
     rva: Annotated[int, Meta(ge=0, le=WIDEST_RVA)] | None = None
     direct: bool = False
+    expected_rva: Annotated[int, Meta(ge=0, le=WIDEST_RVA)] | None = None
 
 
 @dataclass(frozen=True)
@@ -153,6 +157,8 @@ class FieldRow:
     bits: Mapping[str, Annotated[int, Meta(ge=1, le=255)]] = field(default_factory=dict)
     values: Mapping[str, Id] = field(default_factory=dict)
     normal: Number | None = None
+    low: Number | None = None
+    high: Number | None = None
 
 
 @dataclass(frozen=True)
@@ -266,7 +272,7 @@ def _base(row: BaseRow, table: Table, file: Table) -> Base:
             pattern = Pattern(table.text("pattern"))
         except ValueError as error:
             raise table.error("pattern", row.pattern, str(error)) from error
-    return Base(row.name, _source(table, file), pattern, row.rva, row.direct)
+    return Base(row.name, _source(table, file), pattern, row.rva, row.direct, row.expected_rva)
 
 
 def _field(row: FieldRow, table: Table, file: Table, bases: Mapping[str, Base]) -> Field:
@@ -280,7 +286,9 @@ def _field(row: FieldRow, table: Table, file: Table, bases: Mapping[str, Base]) 
     if row.bits and value_type.name != "u8":
         raise table.error("bits", dict(row.bits), "are masks of one byte; give the field the type u8")
     source = _source(table, file)
-    return Field(row.name, row.base, row.offsets, value_type, row.bits, row.values, source, row.normal)
+    return Field(
+        row.name, row.base, row.offsets, value_type, row.bits, row.values, source, row.normal, row.low, row.high
+    )
 
 
 def _source(table: Table, file: Table) -> str:

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from soulsgym.errors import GameError, GameHung, GameNotFound, MisuseError, SoulsError
@@ -33,6 +33,9 @@ END_LIMIT_S = 10.0
 PLACE = ("DISPLAY", "XAUTHORITY", "WINEPREFIX", "WINEDLLOVERRIDES", "WINEARCH", "WINELOADER")
 """What of a game's environment says where it runs; another one is started in the same place."""
 
+_HELD: dict[int, Game] = {}
+"""The games that this program holds, by pid: each once, since a clock has one controller."""
+
 
 @dataclass
 class Game:
@@ -49,12 +52,19 @@ class Game:
     _saved: Remembered | None = None
     _open: bool = field(default=True)
 
+    @property
+    def is_open(self) -> bool:
+        """Is the game still held?"""
+        return self._open
+
     def close(self) -> None:
         """Leave the game as it was found: keys up, flags as they were, its own speed. Safe to call again."""
         if not self._open:
             return
         self._open = False
         atexit.unregister(self.close)
+        if _HELD.get(self.found.pid) is self:
+            del _HELD[self.found.pid]
         for part in (self.keyboard.release_all, self._put_back, self.clock.close, self.keyboard.close,
                      self.window.close, self.process.close):  # fmt: skip
             # One part that fails, as all do when the game is gone, must not keep the others from being put back.
@@ -68,7 +78,8 @@ class Game:
             self._saved = self.title.untouched() if self.clock.was_abandoned else self.title.remember()
 
     def _put_back(self) -> None:
-        if self._saved is not None:
+        # What nobody has written is not written back: the way to it may be wrong.
+        if self._saved is not None and (self.title.was_written or self.clock.was_abandoned):
             self.title.put_back(self._saved)
 
 
@@ -88,11 +99,23 @@ def find_game(name: str = "darksouls3", pid: int | None = None) -> ProcessInfo:
     return games[0]
 
 
-def attach(name: str = "darksouls3", pid: int | None = None) -> Game:
-    """Get hold of a running game. It is left as it was found when the interpreter ends, whatever happens."""
+def held_game(pid: int) -> Game | None:
+    """The game with this pid, if this program holds it."""
+    return _HELD.get(pid)
+
+
+def attach(name: str = "darksouls3", pid: int | None = None, display: str = "") -> Game:
+    """Get hold of a running game, on an X display if that must be said.
+
+    It is left as it was found when the interpreter ends, whatever happens. If this program holds it already, as after a
+    cell of a notebook that failed, that is closed first.
+    """
     if name not in TITLES:
         raise MisuseError(f"title {name!r} is not known; give one of {', '.join(TITLES)}")
-    found = find_game(name, pid)
+    found = replace(find_game(name, pid), display=display)
+    if (held := _HELD.get(found.pid)) is not None:
+        log.warning("the game (pid %d) was held by an environment that nobody closed; it is closed now", found.pid)
+        held.close()
     table = load_addresses(name)
     opened: list[Any] = []
     try:
@@ -116,6 +139,7 @@ def attach(name: str = "darksouls3", pid: int | None = None) -> Game:
     with suppress(GameError):  # not in game yet
         game.remember()
     atexit.register(game.close)
+    _HELD[found.pid] = game
     return game
 
 
@@ -134,11 +158,13 @@ class Launcher:
         game.close()
         _end(game)
         log.info("starting the game again: %s", self._command)
-        return self.start({key: value for key, value in game.found.environment.items() if key in PLACE})
+        place = {key: value for key, value in game.found.environment.items() if key in PLACE}
+        return self.start(place, game.found.display)
 
-    def start(self, place: Mapping[str, str] | None = None) -> Game:
+    def start(self, place: Mapping[str, str] | None = None, display: str = "") -> Game:
         """Start the game, in its display and prefix, and wait until it can be got hold of."""
-        before = {found.pid for found in find_processes(load_addresses(self._name).executable)}
+        executable, prefix = load_addresses(self._name).executable, (place or {}).get("WINEPREFIX")
+        before = {found.pid for found in find_processes(executable)}
         try:
             subprocess.Popen(
                 self._command, env={**os.environ, **(place or {})}, start_new_session=True,
@@ -148,10 +174,12 @@ class Launcher:
             raise GameNotFound(f"launch command {self._command} cannot be run: {error.strerror}") from error
         deadline, last = time.monotonic() + START_LIMIT_S, "no process appeared"
         while time.monotonic() < deadline:
-            new = [one.pid for one in find_processes(load_addresses(self._name).executable) if one.pid not in before]
+            found = [one for one in find_processes(executable) if one.pid not in before]
+            # Somebody else may start the same game in a prefix of his own at the same moment.
+            new = [one.pid for one in found if not prefix or one.environment.get("WINEPREFIX", prefix) == prefix]
             if new:
                 try:
-                    return attach(self._name, new[0])
+                    return attach(self._name, new[0], display)
                 except GameError as error:  # its window, or its own code in memory, is not there yet
                     last = str(error)
             time.sleep(LOOK_EVERY_S)

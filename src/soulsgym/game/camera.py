@@ -24,6 +24,8 @@ EXACT = 0.05
 MOST_PRESSES = 120
 SHORTEST_S, LONGEST_S, S_PER_ERROR = 0.02, 0.15, 0.1
 """A press lasts at least one tick of the game, and not so long that it goes far beyond."""
+PULSE_S = 0.025
+"""No press is shorter in real time, or a game that shows 60 frames a second may miss it."""
 SETTLE_S = 0.05
 PRESS_EVERY_STEPS = 4
 """The lock takes its time to catch; another press before would undo it."""
@@ -96,7 +98,7 @@ class CameraKeys:
             try:
                 for key in keys:
                     keyboard.press(key)
-                sleep(min(max(S_PER_ERROR * smallest, SHORTEST_S), LONGEST_S) / speed)
+                sleep(max(min(max(S_PER_ERROR * smallest, SHORTEST_S), LONGEST_S) / speed, PULSE_S))
             finally:
                 for key in keys:
                     keyboard.release(key)

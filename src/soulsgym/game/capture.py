@@ -11,6 +11,7 @@ import numpy.typing as npt
 from soulsgym.errors import GameError, GameGone, GameHung, GameNotFound, MisuseError
 from soulsgym.game.pacing import await_queries
 from soulsgym.game.waits import REAL_TIME, TimeSource
+from soulsgym.packages import install_command
 
 if TYPE_CHECKING:
     from soulsgym.game.attach import Game
@@ -42,9 +43,8 @@ def resize(image: npt.NDArray[np.uint8], size: tuple[int, int]) -> npt.NDArray[n
     try:
         from PIL import Image
     except ModuleNotFoundError as error:
-        raise GameError(
-            "pillow, which resizes pictures, is not installed; run: pip install 'soulsgym[game]'"
-        ) from error
+        install = install_command("game")
+        raise GameError(f"pillow, which resizes pictures, is not installed; run: {install}") from error
     whole_blocks = image.shape[0] % height == 0 and image.shape[1] % width == 0
     how = Image.Resampling.BOX if whole_blocks else Image.Resampling.BILINEAR
     return np.asarray(Image.fromarray(image).resize((width, height), how)).copy()

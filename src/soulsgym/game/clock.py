@@ -32,19 +32,23 @@ LAPSE_S = 0.7
 """Without a beat for this long, the library returns the game to speed 1."""
 CLAIM_LIMIT_S = 2.0
 """Longer than a controller that was killed keeps the clock, and so long that two who wait for it both can be told."""
-LONGEST_CLAIM_S = 3 * CLAIM_LIMIT_S
-"""For a clock that nobody has."""
+LONGEST_CLAIM_S = 20.0
+"""For a clock that nobody has, in a game that hardly gets to run."""
+BEATS_OF_A_RIVAL = 5
 LOAD_LIMIT_S = 5.0
+LOOPS_S, LOOP_PER_S, SILENT_S = 0.25, 25.0, 1.0
+"""Threads are watched for so long, and one that asks so often a second may be the game's loop."""
 SPIN_S, SHORT_S, SHORT_SLEEP_S, SLEEP_S = 0.0002, 0.01, 0.00002, 0.001
 """An answer is waited for without a pause at first, then with short ones, then with longer ones."""
 
-MAGIC, VERSION = b"SOULSPD1", 1
+MAGIC, VERSION = b"SOULSPD1", 2
 FUNCTIONS = ("QueryPerformanceCounter", "GetTickCount", "GetTickCount64", "timeGetTime", "Sleep", "SleepEx")
 LET_GO, RUN, RUN_SHIFT = 1, 2, 8
-BLOCK_SIZE = 256
+BLOCK_SIZE, THREADS = 512, 15
 _HEADER = struct.Struct("<8sIIqIII")
-_LIMIT_AT, _CLAIM_AT, _BEAT_AT, _COMMAND_AT, _STATUS_AT = 32, 64, 72, 80, 128
+_LIMIT_AT, _CLAIM_AT, _BEAT_AT, _COMMAND_AT, _STATUS_AT, _THREADS_AT = 32, 64, 72, 80, 128, 256
 _STATUS = struct.Struct("<QQdqqqQQQ6Q")
+_THREADS = struct.Struct(f"<{2 * (THREADS + 1)}Q")
 _WORD = struct.Struct("<Q")
 _HALF = struct.Struct("<I")
 _MIXED = struct.Struct("<5Q")
@@ -105,9 +109,17 @@ class Clock:
                 "inject it, or put it into the game's folder as dinput8.dll and start the game again"
             )
         self._process, self._address, self._limit_s = memory.process, address, limit_s
-        self.frequency = self._checked_header(memory).frequency
+        header = self._checked_header(memory)
+        self.frequency = header.frequency
+        self.unhooked = tuple(
+            name for bit, name in enumerate(FUNCTIONS) if not header.installed & ~header.failed & 1 << bit
+        )
+        """Functions of the system that the library could not take over; none of the clocks is among them."""
         self._lapse_s = LAPSE_S
         self._read_status = self._process.prepare(((address + _STATUS_AT, _STATUS.size),))
+        self._read_threads = self._process.prepare(((address + _THREADS_AT, _THREADS.size),))
+        self._loops: tuple[int, ...] = ()
+        self._heard: dict[int, tuple[int, float]] = {}
         self._read_owner = self._process.prepare(((address + _STATUS_AT, _WORD.size),))
         self._token = secrets.randbits(63) | 1
         self._lock = threading.RLock()
@@ -116,6 +128,11 @@ class Clock:
         self._failure: Exception | None = None
         self._beats = secrets.randbits(32)
         self._sequence = self._base = self._lapses_before = 0
+        self.trickle_after_s = math.inf
+        """A clock that nobody has touched for so long while it stands moves on by a tick, again and again."""
+        self.trickled = 0
+        """Ticks that passed so."""
+        self._touched = time.monotonic()
         self._ticks: Fraction | int = 0
         self._run_ticks: Fraction | int = 0
         self._claim()
@@ -141,8 +158,39 @@ class Clock:
 
     @property
     def queries(self) -> int:
-        """How often the game has asked QueryPerformanceCounter since the library was loaded."""
-        return self._status().queries
+        """How often the game has asked QueryPerformanceCounter since the library was loaded.
+
+        Once `find_loops` has seen which threads ask all the time, it is the count of the one that asked least: then its
+        loop has asked, whichever of them that is.
+        """
+        if not self._loops:
+            return self._status().queries
+        asked, now = self.questions(), time.monotonic()
+        for row in self._loops:
+            if self._heard.get(row, (-1, 0.0))[0] != asked[row][1]:
+                self._heard[row] = asked[row][1], now
+        alive = tuple(row for row in self._loops if now - self._heard[row][1] < SILENT_S)
+        self._loops = alive or self._loops  # a thread may have ended, but not all of them
+        return min(asked[row][1] for row in self._loops)
+
+    def questions(self) -> list[tuple[int, int]]:
+        """Number and questions of every thread that has asked for the time; the last row is of all further ones."""
+        with self._lock:
+            words = _THREADS.unpack(self._read_threads())
+        return [(words[at], words[at + 1]) for at in range(0, len(words), 2)]
+
+    def find_loops(self, seconds: float = LOOPS_S) -> int:
+        """See which threads ask for the time all the time now, and count by them from now on; how many are there?
+
+        A thread of sound or loading that asks as well must not make a tick look over that the game's loop still makes.
+        """
+        self._loops, self._heard = (), {}
+        before = self.questions()
+        time.sleep(seconds)
+        least = LOOP_PER_S * seconds
+        asked = [new[1] - old[1] for old, new in zip(before, self.questions(), strict=True)]
+        self._loops = tuple(row for row, count in enumerate(asked[:THREADS]) if count >= least)
+        return len(self._loops)
 
     def now(self) -> float:
         """The game's own time in seconds: exact while paused, else as of at most some milliseconds ago."""
@@ -256,30 +304,36 @@ class Clock:
 
     def _claim(self) -> None:
         """Become the owner. The library decides: of several who ask at a time one gets the clock."""
-        begin, first = time.monotonic(), self._status()
+        begin, first, first_beat = time.monotonic(), self._status(), self._word(_BEAT_AT)
         status, waited_s = first, 0.0
         while status.owner != self._token:
-            # Nobody's and still counting: it was ours and has lapsed while this program was held up.
-            lapsed = status.owner == 0 and status.turns != first.turns and waited_s <= LONGEST_CLAIM_S
-            if waited_s > CLAIM_LIMIT_S and not lapsed:
-                raise self._refused(first, status)
+            hangs = status.turns == first.turns
+            # Few beats: who had it is gone, or it was ours and has lapsed while this program was held up.
+            rival = status.owner != 0 and (self._word(_BEAT_AT) - first_beat) & _MASK >= BEATS_OF_A_RIVAL
+            if waited_s > (CLAIM_LIMIT_S if hangs or rival else LONGEST_CLAIM_S):
+                raise self._refused(waited_s, rival=rival)
             waited_s = time.monotonic() - begin  # and looked at once more: we may have been held up
             if self._word(_CLAIM_AT) == 0:
                 self._process.write(self._address + _CLAIM_AT, _WORD.pack(self._token))
             time.sleep(SLEEP_S)
             status = self._status()
+        # Perhaps asked for again in the moment of its granting: else it would be granted once more when it is let go.
+        self._withdraw()
         self._process.write(self._address + _LIMIT_AT, _HALF.pack(round(1000 * self._lapse_s)))
         self._base, self._ticks = status.advanced, 0
         (pending,) = _WORD.unpack_from(self._process.read_many(((self._address + _COMMAND_AT + 8, 8),)))
         self._sequence = max(status.acknowledged, pending)
 
-    def _refused(self, first: _Status, last: _Status) -> GameError:
+    def _refused(self, waited_s: float, *, rival: bool) -> GameError:
+        self._withdraw()
+        pid = self._process.pid
+        if rival:
+            return SpeedControlError(f"another program controls the clock of the game (pid {pid}); close it first")
+        return GameHung(f"the game (pid {pid}) has not moved for {waited_s:.0f} s; end it and start it again")
+
+    def _withdraw(self) -> None:
         if self._word(_CLAIM_AT) == self._token:
             self._process.write(self._address + _CLAIM_AT, _WORD.pack(0))
-        pid = self._process.pid
-        if first.turns == last.turns:
-            return GameHung(f"the game (pid {pid}) has not moved for {CLAIM_LIMIT_S:g} s; end it and start it again")
-        return SpeedControlError(f"another program controls the clock of the game (pid {pid}); close it first")
 
     def _word(self, offset: int) -> int:
         return int.from_bytes(self._process.read_many(((self._address + offset, _WORD.size),)), "little")
@@ -287,6 +341,7 @@ class Clock:
     def _send(self, speed: float, flags: int = 0) -> None:
         # The owner's token was just read in the block: the pid is not that of another program by now.
         self._sequence += 1
+        self._touched = time.monotonic()
         total = self._base + self._units(self._ticks)
         command = packed_command(self._token, self._sequence, speed, total, flags)
         self._process.write(self._address + _COMMAND_AT, command)
@@ -308,6 +363,7 @@ class Clock:
         while not self._stop.wait(BEAT_EVERY_S):
             try:
                 self._beat()
+                self._trickle()
             except (GameGone, ReadFailed):
                 return  # Every other call says so too.
             except Exception as error:
@@ -321,6 +377,27 @@ class Clock:
             return
         self._beats += 1
         self._process.write(self._address + _BEAT_AT, _WORD.pack(self._beats & _MASK))
+
+    def _trickle(self) -> None:
+        """Let a tick pass in a long pause: a game whose time stands may not answer its window's messages.
+
+        Windows calls a window that is silent for 5 s "not responding" and takes the focus away from it.
+        """
+        if time.monotonic() - self._touched < self.trickle_after_s:
+            return
+        with self._lock:
+            status = self._status()
+            if self._closed or status.owner != self._token or status.speed != 0.0:
+                return
+            if time.monotonic() - self._touched < self.trickle_after_s:
+                return  # somebody was faster
+            self._ticks += 1
+            self.trickled += 1
+            # Not waited for: the next beat must not be late. The next command finds it done, or does it too.
+            self._sequence += 1
+            self._touched = time.monotonic()
+            command = packed_command(self._token, self._sequence, 0.0, self._base + self._units(self._ticks), 0)
+            self._process.write(self._address + _COMMAND_AT, command)
 
 
 def _pause(waited_s: float) -> None:
@@ -375,7 +452,8 @@ def _inject(found: ProcessInfo, memory: ProcessMemory, folder: Path) -> None:
     for file in (folder / LIBRARY, *((folder / INJECTOR,) if linux else ())):
         if not file.is_file():
             raise SpeedControlError(
-                f"{file} is not there; build it with `make speed` in the repository, then install soulsgym from there"
+                f"{file} is not there; install the wheel of a release, which has it, or build it with `make speed` in "
+                "the repository and install from there"
             )
     if linux:
         from soulsgym.game.linux.inject import inject as inject_by_wine

@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,15 @@ from soulsgym.game.machine import (
 )
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.pacing import TickPacer, probe
+from soulsgym.game.pointers import choose_target, find_hits
 from soulsgym.game.process import Process, ProcessInfo, find_processes, open_process
+from soulsgym.game.report import write_report
 from soulsgym.game.saves import Backup, backups, find_saves
-from soulsgym.game.titles import TITLES, Title
+from soulsgym.game.titles import TITLES, FightTitle, Title
+from soulsgym.game.titles.plausible import bosses_of, own_fields
 from soulsgym.game.waits import REAL_TIME, TimeSource
 from soulsgym.game.window import Window, open_window
+from soulsgym.spec import load_fight
 
 ADVISED = (800, 450)
 FIND_S = 2.0
@@ -46,6 +50,9 @@ TURN_RAD, WALK_M = 0.05, 0.2
 """Turns and ways that are surely not by chance."""
 STILL_S, RUN_S = 0.3, 0.8
 SPEED, TOLERANCE = 2.0, 0.25
+PRESSES, PRESS_TICKS, SLOW_PRESS = 2, 6, 0.25
+REST_SPEED, REST_S = 3.0, 2.0
+"""After an attack the game runs so fast, and so long at most, until the player stands."""
 ENGLISH = ("us", "gb")
 ENGLISH_CODES = "09"
 """Windows' numbers of layouts end in that of the language, whatever the country."""
@@ -66,6 +73,7 @@ class World:
     which: Callable[[str], str | None] = shutil.which
     time: TimeSource = REAL_TIME
     proc: Path = Path("/proc")
+    is_wayland: bool = bool(os.environ.get("WAYLAND_DISPLAY"))
     uid: int = os.geteuid() if hasattr(os, "geteuid") else 0
 
 
@@ -85,11 +93,14 @@ def checks(
     redis: Callable[[], str] | None = None,
     *,
     only_look: bool = False,
+    display: str = "",
+    report: dict[str, Any] | None = None,
     world: World = REAL_WORLD,
 ) -> Generator[Finding, None, None]:
     """Look at everything, one finding at a time; whatever happens, the game is left as it was found.
 
     `redis` says in a few words that it can be reached, or raises; `only_look` presses no key and loads nothing.
+    What `report` gets is for those who cannot see the game.
     """
     table = load_addresses(title)
     yield check_system(world.platform, world.which, Path.home())
@@ -103,8 +114,12 @@ def checks(
         yield check_rights(world.platform, world.proc, is_root=world.uid == 0)
     yield finding
     if found is not None:
+        found = replace(found, display=display)
         with ExitStack() as held:
-            yield from _Examination(title, table, found, world, held, only_look).findings()
+            examination = _Examination(title, table, found, world, held, only_look)
+            yield from examination.findings()
+            if report is not None:
+                report |= examination.report()
     yield check_offline(table)
     environment = found.environment if found is not None else None
     yield try_check("backup", lambda: check_backup(world.find_saves(title, environment), world.backups(title)))
@@ -143,18 +158,26 @@ class _Examination:
         yield self._look(
             "screen", ("title", "window"), lambda: check_screen(self._parts["title"], self._parts["window"])
         )
+        yield self._look("values", ("title", "in game"), self._values)
         yield self._look("layout", (), lambda: self._layout(bindings))
         if self._only_look:
-            yield Finding("focus, keys, speed, steps", None, "not tried, as was asked for")
+            yield Finding("focus, keys, speed, steps, presses", None, "not tried, as was asked for")
             return
         yield self._look("focus", ("window",), lambda: check_focus(self._parts["window"]))
         needed = ("title", "keyboard", "in game", "focus")
-        yield self._look(
-            "keys", needed, lambda: check_keys(self._parts["title"], self._parts["keyboard"], bindings, time)
-        )
+        yield self._look("keys", needed, lambda: self._keys(bindings))
         yield self._look("speed", ("title", "in game"), self._speed)
         needed = ("title", "clock", "in game", "speed")
         yield self._look("steps", needed, lambda: check_steps(self._parts["title"], self._parts["clock"], time))
+        yield self._look(
+            "presses",
+            ("title", "clock", "keyboard", "in game", "focus", "keys", "speed"),
+            lambda: check_presses(self._parts["title"], self._parts["keyboard"], self._parts["clock"], time),
+        )
+
+    def report(self) -> dict[str, Any]:
+        """What somebody who does not have this game would ask for."""
+        return write_report(self._table, self._found, self._parts, self._world.time)
 
     def _look(self, name: str, needed: tuple[str, ...], look: Callable[[], Finding]) -> Finding:
         for part in needed:
@@ -181,7 +204,7 @@ class _Examination:
 
     def _patterns(self) -> Finding:
         finding = check_patterns(self._parts["memory"], self._table)
-        if finding.ok:
+        if finding.ok is not False:
             self._parts["title"] = TITLES[self._name](self._parts["memory"])
         return finding
 
@@ -192,6 +215,10 @@ class _Examination:
         width, height = window.client_size()
         return Finding("window", True, f"{window.title!r}, {width} x {height} pixels")
 
+    def _values(self) -> Finding:
+        window = self._parts.get("window")
+        return check_values(self._parts["title"], window.client_size() if window is not None else None)
+
     def _layout(self, bindings: Mapping[str, str]) -> Finding:
         keys = self._world.open_keys(self._found)
         keyboard = Keyboard(keys, bindings)
@@ -200,6 +227,12 @@ class _Examination:
         finding = check_layout(keys, bindings)
         if finding.ok is not False:
             self._parts["keyboard"] = keyboard
+        return finding
+
+    def _keys(self, bindings: Mapping[str, str]) -> Finding:
+        finding = check_keys(self._parts["title"], self._parts["keyboard"], bindings, self._world.time)
+        if finding.ok is False and self._world.is_wayland:
+            return replace(finding, advice=f"{finding.advice}; {WAYLAND}")
         return finding
 
     def _speed(self) -> Finding:
@@ -212,7 +245,8 @@ class _Examination:
         return check_speed(self._parts["title"], clock, how, self._world.time)
 
 
-CHECKED = frozenset({"in game", "focus", "speed"})
+WAYLAND = "on Wayland, look for a dialog that asks whether input may be controlled, and allow it"
+CHECKED = frozenset({"in game", "focus", "keys", "speed"})
 """Looks that others stand on; the rest of what is needed are parts."""
 OPENED_BY = {"memory": "permission", "title": "patterns", "keyboard": "layout", "clock": "speed"}
 """The look that opens a part."""
@@ -244,14 +278,19 @@ def check_version(memory: ProcessMemory, table: AddressTable) -> Finding:
 
 
 def check_patterns(memory: ProcessMemory, table: AddressTable) -> Finding:
-    """Does the code that leads to the game's values occur, each piece once?"""
-    patterns = {name: base.pattern for name, base in table.bases.items() if base.pattern is not None}
-    found = memory.occurrences(patterns, memory.module(table.executable))
-    wrong = [f"{name} {len(places)} times" for name, places in found.items() if len(places) != 1]
-    if wrong:
-        text = f"code that must occur once occurs: {', '.join(wrong)}"
+    """Does the code that leads to the game's values occur, and is it clear where it leads?"""
+    module = memory.module(table.executable)
+    found = find_hits(memory, table, module)
+    missing = [name for name, hits in found.items() if not hits]
+    if missing:
+        text = f"code that must occur does not: {', '.join(missing)}"
         return Finding("patterns", False, text, "this is another version of the game, or a mod changes it")
-    return Finding("patterns", True, f"all {len(found)} pieces of code occur once")
+    notes = [note for name, hits in found.items() if (note := choose_target(table.bases[name], hits, module)[1])]
+    if notes:
+        return Finding("patterns", None, "; ".join(notes), "whether it is right shows in the line 'values'")
+    several = [f"{name} {len(hits)} times" for name, hits in found.items() if len(hits) > 1]
+    more = f"; {', '.join(several)}, of which the right one is known" if several else ""
+    return Finding("patterns", True, f"all {len(found)} pieces of code occur{more}")
 
 
 def check_in_game(title: Title) -> Finding:
@@ -259,6 +298,22 @@ def check_in_game(title: Title) -> Finding:
     if not title.is_ingame:
         return Finding("in game", False, "no character is loaded", "load one; a new one for this alone is best")
     return Finding("in game", True, f"a character with {title.player_hp} of {title.player_max_hp} HP is loaded")
+
+
+def check_values(title: Title, size: tuple[int, int] | None) -> Finding:
+    """Can everything be true that is read from the game's memory?"""
+    faults, seen = title.faults(size), list[str]()
+    for boss in bosses_of(title.folder):
+        plan = load_fight(boss, moves=False).game
+        if (of_boss := title.boss_faults(plan)) is not None:
+            faults += of_boss
+            seen.append(plan.name)
+    if faults:
+        advice = "nothing is written into such a game; is it the original program? please report it"
+        return Finding("values", False, "; ".join(faults), advice)
+    there = f"; {', '.join(seen)} too" if seen else ", and no boss is near"
+    count = len(own_fields(title.pointers, title.folder))
+    return Finding("values", True, f"{count} values of game and character{there}")
 
 
 def check_screen(title: Title, window: Window) -> Finding:
@@ -411,7 +466,11 @@ def check_speed(title: Title, clock: Clock, how: str, time: TimeSource) -> Findi
         return Finding(
             "speed", False, text, "close its menus, and lower its graphics until it keeps 60 frames a second"
         )
-    return Finding("speed", True, f"the library {how}; at speed 0 the game stood, at {SPEED:g} it ran {rate:.2f} times")
+    text = f"the library {how}; at speed 0 the game stood, at {SPEED:g} it ran {rate:.2f} times"
+    if clock.unhooked:
+        names = ", ".join(clock.unhooked)
+        return Finding("speed", True, f"{text}; {names} could not be hooked, so that it takes steps more slowly")
+    return Finding("speed", True, text)
 
 
 def _rate(title: Title, time: TimeSource, seconds: float) -> float:
@@ -439,3 +498,45 @@ def check_steps(title: Title, clock: Clock, time: TimeSource) -> Finding:
             "steps", None, f"not exact, since {fault}", "the game is run and stopped instead, which works too"
         )
     return Finding("steps", True, "the game can be moved on tick by tick")
+
+
+def check_presses(title: Title, keyboard: Keyboard, clock: Clock, time: TimeSource) -> Finding:
+    """Does a parry follow its key while the clock is stepped, and must the clock run for that?"""
+    if not isinstance(title, FightTitle):
+        return Finding("presses", None, "not tried: no fights are known in this game")
+    counts = []
+    try:
+        for speed in (0.0, SLOW_PRESS):
+            answered = sum(_is_answered(title, keyboard, clock, time, speed) for _ in range(PRESSES))
+            how = f"while time passed {speed:g} times as fast" if speed else "while the clock stood"
+            counts.append(f"{answered} of {PRESSES} presses were answered {how}")
+            if answered == PRESSES:
+                return Finding("presses", True, "; ".join(counts))
+    finally:
+        keyboard.hold([])
+        clock.set_speed(1.0)
+    advice = "equip the shield in the left hand, and compare the key settings"
+    return Finding("presses", None if answered else False, "; ".join(counts), advice)
+
+
+def _is_answered(title: FightTitle, keyboard: Keyboard, clock: Clock, time: TimeSource, speed: float) -> bool:
+    pacer = TickPacer(clock, lambda: Moment(title.time), source=time)
+    pacer.act_speed = speed
+    seen = set[str]()
+
+    def press() -> None:
+        keyboard.hold(["parry"])  # an attack would take the player some way off
+        time.sleep(SETTLE_S)  # long enough for a game that uses keys up while its clock stands to do so
+
+    def release() -> None:
+        keyboard.hold([])
+
+    pacer.begin()
+    acts: dict[int, Callable[[], None]] = {0: press, 3: release}
+    for part in (acts, {}):
+        pacer.run(PRESS_TICKS, lambda _tick, _moment: seen.add(title.player_animation), part)
+    clock.set_speed(REST_SPEED)
+    end = time.now() + REST_S
+    while title.player_animation != title.names.idle and time.now() < end:
+        time.sleep(WATCH_S)
+    return bool(seen - {title.names.idle})

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.actions import CONTROL, Controls
-from soulsgym.engine import START, Snapshot, refuse_out_of_range, standard_starts
+from soulsgym.engine import START, Snapshot, check_one_for_each, refuse_out_of_range, restart
 from soulsgym.errors import MisuseError, StartError
 from soulsgym.game.attach import Game, Launcher, attach
 from soulsgym.game.fight import INPUT_SETTLE_S, GameFight
@@ -41,6 +41,7 @@ class GameOptions:
     stepping: str = "auto"  # ticks: exact steps by a frozen clock; speed: run and pause; auto: what the game allows
     pid: int | None = None  # which of several games
     launch: str | Sequence[str] | None = None  # command that starts the game again after a crash
+    display: str = ""  # X display of the game, where its environment does not tell
 
     def __post_init__(self) -> None:
         if not self.speed > 0.0:
@@ -113,8 +114,7 @@ class GameEngine:
         self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None = None
     ) -> None:
         """Restart the fights of `mask`. Seeds decide the poses that are drawn; the boss cannot be seeded."""
-        if starts.dtype != START or len(starts) != len(self.fights):
-            raise MisuseError(f"starts are {len(starts)} x {starts.dtype}; give {len(self.fights)} x START")
+        check_one_for_each("starts", starts, START, self.fights)
         self._check_open()
         which = np.flatnonzero(mask).tolist()
         if seeds is not None:
@@ -127,8 +127,7 @@ class GameEngine:
 
         What the mask closes is not pressed. Nothing that happens in a game is raised: it ends the fight as BROKEN.
         """
-        if controls.dtype != CONTROL or len(controls) != len(self.fights):
-            raise MisuseError(f"controls are {len(controls)} x {controls.dtype}; give {len(self.fights)} x CONTROL")
+        check_one_for_each("controls", controls, CONTROL, self.fights)
         self._check_open()
 
         def one(i: int) -> None:
@@ -149,15 +148,7 @@ class GameEngine:
         """
         if snapshot.kind != KIND:
             raise StartError(f"snapshot is of kind {snapshot.kind!r}, a running game takes {KIND!r}; make it again")
-        if snapshot.fights.shape != self.fights.shape or snapshot.fights.dtype != FIGHT:
-            raise StartError(f"snapshot holds {len(snapshot.fights)} fights, this engine {len(self.fights)}")
-        starts = standard_starts(len(self.fights))
-        running = snapshot.fights["outcome"] == Outcome.RUNNING
-        starts["phase"][running] = snapshot.fights["phase"][running]
-        for key in ("player_hp", "boss_hp"):
-            starts[key][running] = snapshot.fights[key][running, 0]
-        self.fights.view(np.uint8)[:] = snapshot.fights.view(np.uint8)
-        self.reset(running, starts)
+        restart(self, snapshot)
 
     def check_starts(self, starts: npt.NDArray[Any]) -> None:
         """Refuse starts that no fight can have; for what comes from outside."""
@@ -227,6 +218,11 @@ class GameEngine:
     def _check_open(self) -> None:
         if not self._open:
             raise MisuseError("the engine is closed; make another one")
+        for game in self.games:
+            if not game.is_open:
+                raise MisuseError(
+                    f"the game (pid {game.found.pid}) was taken by another environment of this program; use that one"
+                )
 
 
 def missing_fields(plan: GameSetup) -> tuple[str, ...]:
@@ -239,7 +235,7 @@ def open_engine(plan: GameSetup, options: GameOptions, *, phase: int = 1, change
     if not 1 <= phase <= plan.phases:
         raise MisuseError(f"phase {phase} is not there; {plan.name} has phases 1 to {plan.phases}")
     launcher = Launcher(options.launch, plan.title) if options.launch else None
-    game = attach(plan.title, options.pid)
+    game = attach(plan.title, options.pid, options.display)
     try:
         return GameEngine(
             plan,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from soulsgym.actions import NO_DIRECTION, NOTHING, Button
@@ -15,6 +17,7 @@ from soulsgym.game.pacing import PacedRun, Pacer, TickPacer
 from soulsgym.game.reset import Setup, Start
 from soulsgym.game.titles import Sight
 from soulsgym.game.tracking import TICKS_PER_STEP, Record, Tracker
+from soulsgym.spec.game import NO_MOVE
 from soulsgym.state import Outcome
 
 log = logging.getLogger(__name__)
@@ -30,6 +33,8 @@ LOOKS, LOOK_S = 5, 0.0002
 """A look is good when the next one, a moment later, shows the same."""
 NO_EFFECT, NO_EFFECT_LIMIT = 3, 10
 """After so many actions in a row without any effect the focus is asked for again, and after so many the fight ends."""
+ANSWER_STEPS, UNANSWERED_LIMIT = 3, 12
+"""A press has had its effect after so many steps; after so many in a row without one the fight ends."""
 MOST_SKIPPED = 300
 """Steps that can be merged into one: the longest animation takes 25 s."""
 KEYS_OF_DIRECTION = (
@@ -56,6 +61,16 @@ def keys_of(direction: int, button: int) -> tuple[tuple[str, ...], str]:
     return held, KEY_OF_BUTTON[Button(button)] if button != Button.NONE else ""
 
 
+@dataclass
+class _Press:
+    """A press whose effect is awaited."""
+
+    before: str
+    steps: int = 0
+    answered: bool = False
+    disturbed: bool = False
+
+
 class GameFight:
     """Plays one fight: presses keys, lets the game run, and fills the record."""
 
@@ -75,6 +90,8 @@ class GameFight:
         self._sight: Sight | None = None
         self._passed = 0
         self._idle_actions = 0
+        self._asked = self._answered = self._unanswered = 0
+        self._pending: _Press | None = None
 
     @property
     def game(self) -> Game:
@@ -103,6 +120,8 @@ class GameFight:
             raise
         self._keeper = self._new_keeper()
         self._start, self._sight, self._idle_actions = start, sight, 0
+        self._asked = self._answered = self._unanswered = 0
+        self._pending = None
         self._note_maxima(sight)
         self._tell(PacedRun(0, 0.0, 0.0), 0.0, 0)
 
@@ -135,6 +154,8 @@ class GameFight:
         if not self.tracker.allows(direction, button):
             direction, button = NO_DIRECTION, Button.NONE  # the game would queue it up
         run = PacedRun(0, 0.0, 0.0)
+        if button != Button.NONE and self._pending is None and self._sight is not None and self._sight.player_sp > 0:
+            self._pending = _Press(self._sight.player_animation)
         try:
             run, sight = self._play(*keys_of(direction, button))
             self.tracker.finish(sight, run.ticks, run.game_s)
@@ -160,9 +181,9 @@ class GameFight:
                 self._keep_focus()
                 before = self._passed
                 early, ticks = before < RELEASE_TICK, max(1, TICKS_PER_STEP - before)
-                self._press((*hold, *aim.hold), tap if early else "", aim)
+                press = partial(self._press, (*hold, *aim.hold), tap if early else "", aim)
                 release_at = RELEASE_TICK - before if early else min(RELEASE_TICK, ticks)
-                run = pacer.run(ticks, self._on_tick(before), {release_at: self._release})
+                run = pacer.run(ticks, self._on_tick(before), {0: press, release_at: self._release})
                 self._passed, game_s = before + run.ticks, game_s + run.game_s
                 over_s = run.overshoot_s + max(0, before - TICKS_PER_STEP) / 60
                 return PacedRun(self._passed, game_s, over_s), self._settled_look()
@@ -198,6 +219,8 @@ class GameFight:
             self.tracker.see(self._passed, glance)
             if glance.player_animation != self.setup.names.idle:
                 self._idle_actions = 0
+            if self._pending is not None and glance.player_animation != self._pending.before:
+                self._pending.answered |= self._is_action(glance.player_animation)
 
         return see
 
@@ -257,6 +280,7 @@ class GameFight:
             x, y = sight.player_pose[:2]
             raise StageFailed("arena", f"the player is outside at x {x:.1f}, y {y:.1f}")
         self._watch_effects(sight, direction, button)
+        self._watch_press(sight)
 
     def _restore(self, sight: Sight, outcome: Outcome) -> None:
         title, setup = self.setup.title, self.setup
@@ -286,6 +310,34 @@ class GameFight:
         if button in (Button.LIGHT, Button.HEAVY) and self.record["player_animation"] < 0:
             self.setup.weapon_works = False
             self.notes["weapon"] = f"an attack gave {sight.player_animation}, which is not in the table of animations"
+
+    def _is_action(self, animation: str) -> bool:
+        is_attack = animation.startswith(self.setup.title.attack_animations)
+        return is_attack or self.setup.plan.player_move(animation) != NO_MOVE
+
+    def _watch_press(self, sight: Sight) -> None:
+        """Count presses and those that had an effect: a game may use keys up while its clock stands."""
+        press = self._pending
+        if press is None:
+            return
+        press.steps += 1
+        # The same again, as one roll after the other, has begun again.
+        again = self._is_action(sight.player_animation) and sight.player_animation_s < 0.1 * press.steps + 0.05
+        press.disturbed |= bool(self.record["damage_taken"] > 0.0)
+        if press.answered or again:
+            self._asked, self._answered, self._unanswered = self._asked + 1, self._answered + 1, 0
+            self._pending = None
+        elif press.disturbed or press.steps >= ANSWER_STEPS:
+            self._asked += not press.disturbed
+            self._unanswered += not press.disturbed
+            self._pending = None
+        if self._unanswered >= UNANSWERED_LIMIT:
+            self.setup.pressing_works = False
+            raise StageFailed(
+                "keys",
+                f"{self._unanswered} presses in a row were not answered, {self._answered} of {self._asked} in this "
+                "fight were; compare the key settings, and give stepping='speed' if it happens again",
+            )
 
     def _break_off(self, error: GameError) -> None:
         log.warning("the fight is broken off: %s", error)
@@ -321,9 +373,12 @@ class GameFight:
             "stepping_because": pacer.reason,
             "memory_calls": calls,
             "real_s": real_s,
+            "presses": self._asked,
+            "presses_answered": self._answered,
             "unknown_animations": dict(self.tracker.unknown),
             "player_animation_name": self.tracker.player.name,
             "boss_animation_name": self.tracker.boss.name,
         }
         with suppress(GameError):
             self.notes["lapses"] = self.game.clock.lapses
+            self.notes["idle_ticks"] = self.game.clock.trickled

@@ -63,7 +63,7 @@ def open_keys(found: ProcessInfo) -> Keys:
     if sys.platform == "linux":
         from soulsgym.game.linux.keys import LinuxKeys
 
-        return LinuxKeys(found.environment)
+        return LinuxKeys(found.environment, found.pid, found.display)
     raise GameError(f"keys cannot be pressed on {sys.platform}; a game is played on Windows or Linux")
 
 

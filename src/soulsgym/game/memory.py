@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from soulsgym.errors import GameNotFound, GameVersionError
+from soulsgym.errors import GameNotFound
 from soulsgym.game.patterns import Pattern, scan
 from soulsgym.game.pe import Module
 from soulsgym.game.process import Process
@@ -34,17 +34,6 @@ class ProcessMemory:
         if known is None or known.base != base:
             known = self._modules[name.lower()] = Module(name, base, self.read)
         return known
-
-    def find_all(self, patterns: Mapping[str, Pattern], module: Module) -> dict[str, int]:
-        """The address at which each pattern begins, which must be one place in the code of a module."""
-        found = self.occurrences(patterns, module)
-        for name, places in found.items():
-            if len(places) != 1:
-                raise GameVersionError(
-                    f"the code for {name} occurs {len(places)} times in {module.name} and must occur once: "
-                    "this is not the version that the address table was made for"
-                )
-        return {name: places[0] for name, places in found.items()}
 
     def occurrences(self, patterns: Mapping[str, Pattern], module: Module) -> dict[str, list[int]]:
         """Every address at which patterns begin in the code of a module."""

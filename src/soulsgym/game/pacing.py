@@ -28,12 +28,19 @@ TICK_QUERIES = 2
 LOOP_S, LOOP_QUERIES = 0.01, 4
 """After a stretch of time the game's loop has turned when this passed and it asked for the time this often."""
 PROBE_TICKS = 12
-PROBE_STILL_S = 0.05
+PROBE_STILL_S, PROBE_STEPS = 0.05, 4
+FRAMES_PER_S = 90.0
+"""Fewer ticks a second, one by one, are those of a game that waits for the screen."""
+ENOUGH, SURELY_FASTER = 0.9, 1.3
+SEVERAL = (2, 3, 6)
+"""How many ticks may be given at a time: each divides a step, and the first ends where a tapped key is let go."""
 GOES_ON = "its time goes on while its clock stands still"
 QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
 ALIGN_QUARTERS = 16
 FASTEST = 3.0
 """The speed for steps by speed when none is asked for: beyond, a step overshoots by whole ticks."""
+ACT_SPEEDS = (1.0, 0.25, 0.1)
+"""Speeds of a tick in which keys are pressed: so slow that a press arrives within it, and no slower than needed."""
 SPEED_POLL_S = 0.001
 """So often the game is looked at while it runs."""
 
@@ -53,6 +60,11 @@ class GameClock(Protocol):
     @property
     def queries(self) -> int:
         """How often the game has asked for the time."""
+        ...
+
+    @property
+    def trickled(self) -> int:
+        """Ticks that have passed in long pauses."""
         ...
 
     @property
@@ -91,13 +103,15 @@ class Pacer(Protocol):
 
     stepping: str
     reason: str
+    act_speed: float
+    """How fast time passes while something is done after a tick; 0: it stands. Some games then use keys up."""
 
     def begin(self) -> None:
         """Stop the game and get ready for the first run."""
         ...
 
     def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> PacedRun:
-        """Let `ticks` pass, tell of each one seen, and do what is to be done after a certain one."""
+        """Let `ticks` pass, tell of each one seen, and do what is to be done after a certain one; 0 is before all."""
         ...
 
 
@@ -110,6 +124,7 @@ class TickPacer:
     """Moves the stopped clock on by one tick at a time, and waits until the game has made it: exact."""
 
     stepping = "ticks"
+    act_speed = 0.0
 
     def __init__(
         self,
@@ -123,9 +138,17 @@ class TickPacer:
     ) -> None:
         self.reason = reason
         self._clock, self._glance, self._time, self._limit_s = clock, glance, source, limit_s
-        self._tick_s = 1.0 / (TICKS_PER_S * game_speed)
-        self._counter = 0
+        self.set_speed(game_speed)
+        self.ticks_per_frame = 1
+        """How many ticks are given at a time: more than one where the game shows few frames a second."""
+        self.ticks_per_s = math.inf
+        """How fast they came when they were tried."""
+        self._counter, self._trickled = 0, clock.trickled
         self._due = -math.inf
+
+    def set_speed(self, game_speed: float) -> None:
+        """Let ticks follow each other as fast as at this speed of the game."""
+        self._tick_s = 1.0 / (TICKS_PER_S * game_speed)
 
     def begin(self) -> None:
         """Stop the clock half a tick before the next tick, so that no rounding puts one on the edge."""
@@ -142,21 +165,59 @@ class TickPacer:
 
     def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> PacedRun:
         """Let `ticks` pass one by one."""
-        passed = 0
+        passed, pending = 0, dict(acts)
+        if self._trickled != self._clock.trickled:
+            # What passed in a long pause is no part of this run.
+            self._trickled, self._counter = self._clock.trickled, self._at_rest().time_ms
         while passed < ticks:
             self._due = max(self._time.now(), self._due + self._tick_s)
-            self._advance(1)
-            tick = self._next_tick(ticks - passed)
-            last = passed
+            number = self._next_number(passed, ticks, pending)
+            if self.act_speed > 0.0 and any(at <= passed for at in pending):
+                number = 1
+                self._advance_with([pending.pop(at) for at in sorted(pending) if at <= passed])
+            else:
+                _do(pending, passed)
+                self._advance(number)
+            tick = self._next_tick(number, last=number >= ticks - passed)
             passed += ticks_between(self._counter, tick.time_ms)
             self._counter = tick.time_ms
             on_tick(passed, tick)
-            for at, act in acts.items():
-                if last < at <= passed:
-                    act()
+            if self.act_speed == 0.0 or passed >= ticks:
+                _do(pending, passed)
             if self._tick_s > 0.0:
                 sleep_until(self._time, self._due)
         return PacedRun(passed, passed / TICKS_PER_S, (passed - ticks) / TICKS_PER_S)
+
+    def measure(self) -> bool:
+        """Try some ticks; do exactly those come that are given, and how fast?"""
+        try:
+            self.begin()
+            begun, passed = self._time.now(), 0
+            while passed < PROBE_TICKS:
+                came = self.run(self.ticks_per_frame, lambda _tick, _glance: None, {}).ticks
+                if came != self.ticks_per_frame:
+                    return False
+                passed += came
+        except GameHung:
+            return False
+        self.ticks_per_s = passed / max(self._time.now() - begun, 1e-9)
+        return True
+
+    def _next_number(self, passed: int, ticks: int, pending: Mapping[int, object]) -> int:
+        """How many ticks may be given at once before something is to be done."""
+        borders = [at for at in (*pending, ticks) if at > passed]
+        return min(self.ticks_per_frame, min(borders) - passed)
+
+    def _advance_with(self, acts: list[Callable[[], None]]) -> None:
+        """Let a tick pass, and do something while it does."""
+        self._clock.run(1, self.act_speed)
+        for act in acts:
+            act()
+        end = self._time.now() + self._limit_s
+        while self._clock.speed != 0.0:
+            if self._time.now() > end:
+                raise SpeedControlError("the clock did not stop at the end of a tick: it ran on by itself")
+            self._time.sleep(POLL_S)
 
     def _advance(self, ticks: Fraction | int) -> None:
         try:
@@ -164,14 +225,14 @@ class TickPacer:
         except MisuseError as error:  # we paused it, so it has begun to run by itself
             raise SpeedControlError(str(error)) from error
 
-    def _next_tick(self, wanted: int) -> Tick:
-        """What is seen after the next tick, and when no more are wanted, after all of its work."""
+    def _next_tick(self, number: int, *, last: bool) -> Tick:
+        """What is seen after the next ticks, and when no more are wanted, after all of their work."""
         end = self._time.now() + self._limit_s
-        while (came := ticks_between(self._counter, self._glance().time_ms)) < 1:
+        while (came := ticks_between(self._counter, self._glance().time_ms)) < number:
             if self._time.now() > end:
                 raise GameHung(f"the game made no tick for {self._limit_s:g} s; it hangs, loads or shows a menu")
             self._time.sleep(POLL_S)
-        if came < wanted:
+        if came <= number and not last:
             self._time.sleep(SETTLE_S)
         else:
             await_queries(self._clock, self._time, TICK_QUERIES, limit_s=self._limit_s)
@@ -185,6 +246,11 @@ class TickPacer:
             last, tick = tick, after_a_turn(self._clock, self._glance, self._time, limit_s=self._limit_s)
             if tick.time_ms == last.time_ms or self._time.now() > end:
                 return tick
+
+
+def _do(pending: dict[int, Callable[[], None]], passed: int) -> None:
+    for at in sorted(at for at in pending if at <= passed):
+        pending.pop(at)()
 
 
 def await_queries(clock: GameClock, source: TimeSource, count: int, *, limit_s: float = HANG_S) -> None:
@@ -215,6 +281,7 @@ class SpeedPacer:
     """Lets the game run at a speed for the time of a step: for games that do not tick one by one by our clock."""
 
     stepping = "speed"
+    act_speed = 0.0
 
     def __init__(
         self,
@@ -238,6 +305,8 @@ class SpeedPacer:
         """Let the time of `ticks` pass; the clock stops by itself, so that it does not matter when we are woken."""
         begin = last = self._glance().time_ms
         seen, pending = 0, dict(acts)
+        if self.act_speed == 0.0:
+            _do(pending, 0)
 
         def tell(tick: Tick) -> None:
             nonlocal begin, seen, last
@@ -256,6 +325,7 @@ class SpeedPacer:
         try:
             while last == begin:  # a game that loads may let some time pass before it goes on
                 self._clock.run(ticks, self._speed)
+                _do(pending, 0)
                 stands_by = self._time.now() + run_s + self._limit_s
                 while self._clock.speed != 0.0:
                     if self._time.now() > stands_by:
@@ -275,6 +345,14 @@ class SpeedPacer:
         game_s = (last - begin) / 1000
         return PacedRun(round(game_s * TICKS_PER_S), game_s, game_s - ticks / TICKS_PER_S)
 
+    def measure(self) -> float:
+        """Ticks a second of some steps; leaves the game stopped."""
+        self.begin()
+        begun, ticks = self._time.now(), 0
+        for _ in range(PROBE_STEPS):
+            ticks += self.run(6, lambda _tick, _glance: None, {}).ticks
+        return ticks / max(self._time.now() - begun, 1e-9)
+
 
 def choose_pacer(
     clock: GameClock,
@@ -291,18 +369,44 @@ def choose_pacer(
         by_speed = SpeedPacer(clock, glance, game_speed=game_speed, source=source)
         by_speed.begin()
         return by_speed
-    exact = TickPacer(clock, glance, game_speed=game_speed, source=source)
+    exact = TickPacer(clock, glance, source=source)
     if stepping == "ticks":
+        exact.set_speed(game_speed)
         exact.begin()
         return exact
-    fault = probe(exact, clock, glance, source)
+    fault = probe(exact, clock, glance, source)  # as fast as it goes
     if not fault:
         exact.reason = f"{PROBE_TICKS} of {PROBE_TICKS} ticks came one by one"
+        wanted = TICKS_PER_S * min(game_speed, FASTEST)
+        if exact.ticks_per_s < min(ENOUGH * wanted, FRAMES_PER_S):
+            rough = SpeedPacer(clock, glance, game_speed=game_speed, source=source)
+            if not _stays_exact(exact, wanted, rough):
+                return rough
+        exact.set_speed(game_speed)
         return exact
     log.warning("steps are not exact to the tick, since %s; the game is run and stopped instead", fault)
     rough = SpeedPacer(clock, glance, game_speed=game_speed, source=source, reason=fault)
     rough.begin()
     return rough
+
+
+def _stays_exact(exact: TickPacer, wanted: float, rough: SpeedPacer) -> bool:
+    """For a game of few frames a second: give several ticks a frame if it makes them; else is it faster by speed?"""
+    best = one_s, _ = exact.ticks_per_s, 1
+    seen = f"the game makes {one_s:.0f} frames a second (is vertical sync on?)"
+    for exact.ticks_per_frame in SEVERAL:
+        if best[0] < ENOUGH * wanted and exact.measure():
+            best = max(best, (exact.ticks_per_s, exact.ticks_per_frame))
+    exact.ticks_per_s, exact.ticks_per_frame = best
+    if best[0] < ENOUGH * wanted and (by_speed := rough.measure()) > SURELY_FASTER * best[0]:
+        rough.reason = f"{seen}: {by_speed / 6:.1f} steps a second by speed, {best[0] / 6:.1f} tick by tick"
+        log.warning("steps are not exact to the tick, since %s", rough.reason)
+        return False
+    exact.begin()
+    number = f"{exact.ticks_per_frame} ticks" if exact.ticks_per_frame > 1 else "one tick"
+    exact.reason = f"{seen}: {number} at a time, {exact.ticks_per_s / 6:.1f} steps a second"
+    log.warning("%s; how to switch it off is said in the documentation of the real game", exact.reason)
+    return True
 
 
 def probe(pacer: TickPacer, clock: GameClock, glance: Callable[[], Tick], source: TimeSource) -> str:
@@ -317,10 +421,12 @@ def _fault(pacer: TickPacer, clock: GameClock, glance: Callable[[], Tick], sourc
         pacer.begin()
         if _goes_on(glance, source):
             return GOES_ON
+        begun = source.now()
         for number in range(1, PROBE_TICKS + 1):
             ticks = pacer.run(1, lambda _tick, _glance: None, {}).ticks
             if ticks != 1:
                 return f"tick {number} of {PROBE_TICKS} was {ticks} ticks"
+        pacer.ticks_per_s = PROBE_TICKS / max(source.now() - begun, 1e-9)
         # A game that uses up what it is given bit by bit has stood still before, but does not after a tick.
         return GOES_ON if _goes_on(glance, source) else ""
     except GameHung as error:

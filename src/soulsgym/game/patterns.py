@@ -6,9 +6,12 @@ import re
 import struct
 from collections.abc import Callable, Iterable
 
+from soulsgym.errors import ReadFailed
+
 DISPLACEMENT_AT, INSTRUCTION_LENGTH = 3, 7
 """A pattern of a base begins with `mov reg, [rip+d]` or `lea reg, [rip+d]`: REX, opcode, ModRM, then d."""
 CHUNK_BYTES = 1 << 22
+PAGE = 0x1000
 LONGEST_PATTERN = 4096
 
 
@@ -60,13 +63,16 @@ def scan(
     *,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> dict[Pattern, list[int]]:
-    """Addresses at which each pattern begins in the ranges (address, size), every byte of which is read once."""
+    """Addresses at which each pattern begins in the ranges (address, size); pages that cannot be read are skipped."""
     found: dict[Pattern, list[int]] = {pattern: [] for pattern in patterns}
     overlap = max((len(pattern) for pattern in found), default=1) - 1
     for begin, size in ranges:
         tail, at, end = b"", begin, begin + size
         while at < end:
-            piece = read(at, min(chunk_bytes, end - at))
+            piece = _readable(read, at, min(chunk_bytes, end - at))
+            if not piece:
+                tail, at = b"", (at // PAGE + 1) * PAGE
+                continue
             data, start = tail + piece, at - len(tail)
             for pattern, addresses in found.items():
                 # A match within the bytes that were looked at before has been counted already.
@@ -75,6 +81,18 @@ def scan(
             tail = data[max(len(data) - overlap, 0) :] if overlap else b""
             at += len(piece)
     return found
+
+
+def _readable(read: Callable[[int, int], bytes], at: int, size: int) -> bytes:
+    """What can be read from there on, at most `size` bytes; nothing if the page there cannot be read."""
+    rest_of_page = PAGE - at % PAGE
+    while True:
+        try:
+            return read(at, size)
+        except ReadFailed:
+            if size <= rest_of_page:
+                return b""
+            size = rest_of_page + max(0, size // 2 - rest_of_page) // PAGE * PAGE
 
 
 def rip_target(match: int, instruction: bytes) -> int:

@@ -8,6 +8,7 @@ is found again.
 from __future__ import annotations
 
 import itertools
+import logging
 import struct
 import time
 from collections.abc import Iterable, Sequence
@@ -15,10 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from soulsgym.errors import GameVersionError, MisuseError, ReadFailed, suggestion
-from soulsgym.game.addresses import AddressTable, Field, Value, decoded
+from soulsgym.game.addresses import AddressTable, Base, Field, Value, decoded
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.patterns import INSTRUCTION_LENGTH, rip_target
 from soulsgym.game.pe import Module
+
+log = logging.getLogger(__name__)
 
 ATTEMPTS = 5
 """Times that a read is repeated because the game changed something in between."""
@@ -128,6 +131,11 @@ class Look:
         self._fetch()
         return dict(zip(self.fields, self._addresses, strict=False))
 
+    def chain(self) -> list[int]:
+        """Where the pointers lie that lead to the fields, and then the fields."""
+        self._fetch()
+        return [*self._way.link_addresses(self._targets or ()), *self._addresses[: len(self.fields)]]
+
     def read(self) -> dict[str, Value]:
         """The values by name; if timed, all of one moment, and the game's time is among them."""
         end = time.monotonic() + ATTEMPTS_S
@@ -208,12 +216,15 @@ class Pointers:
         check_version(module, table)
         self.bases = self._find_bases(module)
         self._looks: dict[tuple[tuple[str, ...], bool], Look] = {}
+        self.written = False
+        """Was anything written?"""
 
     def _find_bases(self, module: Module) -> dict[str, int]:
-        patterns = {name: base.pattern for name, base in self.table.bases.items() if base.pattern is not None}
         bases = {name: module.base + base.rva for name, base in self.table.bases.items() if base.rva is not None}
-        for name, match in self.memory.find_all(patterns, module).items():
-            bases[name] = rip_target(match, self.memory.read(match, INSTRUCTION_LENGTH))
+        for name, hits in find_hits(self.memory, self.table, module).items():
+            bases[name], note = choose_target(self.table.bases[name], hits, module)
+            if note:
+                log.warning("%s", note)
         for name, address in bases.items():
             if not module.base <= address < module.base + module.size:
                 raise GameVersionError(
@@ -260,6 +271,7 @@ class Pointers:
     def write(self, name: str, value: Value) -> None:
         """Put a value there."""
         data = self.table.field(name).type.pack(value)
+        self.written = True
         self.memory.write(self.address(name), data)
 
     def bit(self, name: str, bit: str) -> bool:
@@ -291,6 +303,47 @@ class Pointers:
         """Find the way to every field again. Needed for nothing but memory: ways are checked at every use."""
         for look in self._looks.values():
             look.forget()
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A place in the code where a pattern begins, and where its first instruction leads."""
+
+    place: int
+    target: int
+
+
+def find_hits(memory: ProcessMemory, table: AddressTable, module: Module) -> dict[str, list[Hit]]:
+    """Every occurrence of the pattern of each base that has one."""
+    patterns = {name: base.pattern for name, base in table.bases.items() if base.pattern is not None}
+    return {
+        name: [Hit(place, rip_target(place, memory.read(place, INSTRUCTION_LENGTH))) for place in places]
+        for name, places in memory.occurrences(patterns, module).items()
+    }
+
+
+def choose_target(base: Base, hits: Sequence[Hit], module: Module) -> tuple[int, str]:
+    """Where a base lies, and a note if that is not certain; GameVersionError if its pattern does not occur.
+
+    A getter of a few bytes occurs more than once. If all lead to one place, that is it; else the one that is known of
+    this version, else the first, which is what other tools take.
+    """
+    targets = list(dict.fromkeys(hit.target for hit in hits))
+    if not targets:
+        raise GameVersionError(
+            f"the code for {base.name} does not occur in {module.name}: this is not the version that the address table "
+            "was made for, or a mod changes it"
+        )
+    if len(targets) == 1:
+        return targets[0], ""
+    if base.expected_rva is not None and module.base + base.expected_rva in targets:
+        return module.base + base.expected_rva, ""
+    # What lies outside of the program cannot be a pointer of it.
+    inside = [target for target in targets if module.base <= target < module.base + module.size] or targets
+    return inside[0], (
+        f"the code for {base.name} occurs {len(hits)} times in {module.name} and leads to {len(targets)} places; "
+        f"the first, {inside[0] - module.base:#x}, is taken"
+    )
 
 
 def check_version(module: Module, table: AddressTable) -> None:

@@ -47,6 +47,8 @@ class ProcessInfo:
     executable_path: str
     environment: Mapping[str, str] = field(default_factory=dict)
     """Of the program, where the system tells: on Linux DISPLAY and WINEPREFIX are in it."""
+    display: str = ""
+    """The X display that the user says it is on; empty: look in its environment."""
 
 
 def find_processes(executable: str) -> list[ProcessInfo]:

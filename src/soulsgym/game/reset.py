@@ -92,8 +92,11 @@ class Setup:
     phase: int = 0  # the boss's in the game; 0 is not known
     fought: bool = False
     reload_because: str = "nothing is known about the game yet"
+    values_hold: bool = False
+    boss_holds: bool = False
     keys_work: bool = False
     weapon_works: bool = False
+    pressing_works: bool = False
     at_fog_wall: bool = False  # enter the arena without a reload
     reloaded_at: float = 0.0
     notes: dict[str, Any] = field(default_factory=dict)
@@ -205,7 +208,7 @@ class Setup:
             tried.append(f"restart: {error}")
             raise StageFailed("reset", _gave_up(tried, False)) from error
         self.pacer, self.phase = None, 0
-        self.weapon_works = False
+        self.weapon_works = self.pressing_works = self.values_hold = self.boss_holds = False
         self.reload_because = "the game was restarted"
         self.notes["restarts"] = self.notes.get("restarts", 0) + 1
 
@@ -228,12 +231,14 @@ def wanted_pose(plan: GameSetup, given: np.ndarray[Any, Any], standard: Pose) ->
 STAGES: tuple[Stage, ...] = (
     Stage("focus", 10.0, "the window has the focus, no key is down", stages.always, stages.focus, RESTART),
     Stage("in_game", 120.0, "a character is loaded", stages.always, stages.in_game, RESTART),
+    Stage("values", 10.0, "what is read can be true", stages.values_are_unsure, stages.values, RESTART),
     Stage("flags", 5.0, "character and world are those of the fight", stages.always, stages.flags, RELOAD),
     Stage("reload", 90.0, "the player stands at the bonfire", stages.reload_is_due, stages.reload, RESTART),
     Stage("menu", 15.0, "keys reach the player", stages.keys_are_unsure, stages.menu, RELOAD),
     Stage("fog_gate", 45.0, "the player has passed the fog wall", stages.is_outside, stages.fog_gate, RELOAD),
     Stage("arena", 10.0, "player and boss are alive", stages.always, stages.arena, RELOAD),
     Stage("weapon", 15.0, "an attack key gives an attack", stages.weapon_is_unsure, stages.weapon, RELOAD),
+    Stage("pressing", 30.0, "keys have an effect by the step", stages.pressing_is_unsure, stages.pressing, RELOAD),
     Stage("phase", 60.0, "the boss is in the phase", stages.phase_is_missing, stages.phase, RELOAD),
     Stage("freeze", 5.0, "nobody moves, attacks or is hit", stages.always, stages.freeze, RELOAD),
     Stage("poses", 12.0, "both stand in their places at full health", stages.always, stages.poses, ARENA),

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from soulsgym.errors import FocusLost, MisuseError, ReadFailed
-from soulsgym.game.camera import IN_VIEW, cosine, view_to_boss
+from soulsgym.errors import FocusLost, GameVersionError, MisuseError, ReadFailed
+from soulsgym.game.camera import IN_VIEW, PULSE_S, cosine, view_to_boss
+from soulsgym.game.pacing import ACT_SPEEDS
 
 if TYPE_CHECKING:
     from soulsgym.game.reset import Setup, Start
@@ -28,7 +29,12 @@ PLAY_TIME_LIMIT_MS = 590 * 3_600_000
 """The game stops counting at 999 hours, and we would with it; its 32 bits turn negative even earlier."""
 STUCK_S = 2.5
 """A player who is not in place by then, in real seconds, stands in a wall."""
-LOCK_WAIT_S = 0.5
+LOCK_WAIT_S, FOREIGN_LOCK_S = 0.5, 1.5
+PRESS_TICKS, PRESS_TRIES, PRESS_S, PRESS_STANDS_S = 6, 3, 0.003, 0.1
+"""Ticks and real seconds of a press that is tried while the clock is stepped."""
+TRICKLE_S = 2.5
+"""While nobody steps for longer, as in a long update of a learner, a tick passes every so often."""
+VALUES_S, SHOWN_FAULTS = 3.0, 4
 
 # ---- is a stage needed?
 
@@ -36,6 +42,11 @@ LOCK_WAIT_S = 0.5
 def always(setup: Setup, start: Start) -> bool:
     """This stage is never passed over."""
     return True
+
+
+def values_are_unsure(setup: Setup, start: Start) -> bool:
+    """Has nobody seen yet that what is read can be true?"""
+    return not setup.values_hold
 
 
 def reload_is_due(setup: Setup, start: Start) -> bool:
@@ -56,6 +67,11 @@ def is_outside(setup: Setup, start: Start) -> bool:
 def weapon_is_unsure(setup: Setup, start: Start) -> bool:
     """Has nobody seen yet that attacks are attacks?"""
     return not setup.weapon_works
+
+
+def pressing_is_unsure(setup: Setup, start: Start) -> bool:
+    """Has nobody seen yet how the game takes keys while its clock is stepped?"""
+    return not setup.pressing_works
 
 
 def phase_is_missing(setup: Setup, start: Start) -> bool:
@@ -98,6 +114,28 @@ def in_game(setup: Setup, start: Start, waits: Waits) -> None:
 def _remember(setup: Setup) -> bool:
     setup.game.remember()
     return True
+
+
+def values(setup: Setup, start: Start, waits: Waits) -> None:
+    """See that everything read can be true, before the first write."""
+    title, window = setup.title, setup.game.window
+    _see_plausible(waits, lambda: [*title.faults(window.client_size()), *(title.boss_faults(setup.plan) or ())])
+    setup.values_hold = True
+
+
+def _see_plausible(waits: Waits, look: Callable[[], list[str]]) -> None:
+    faults: list[str] = []
+
+    def hold() -> bool:
+        faults[:] = look()
+        return not faults
+
+    # A moment later it may be true: somebody falls, a screen fades.
+    if not waits.comes_true(hold, limit_s=VALUES_S, every_s=0.1, unreadable=True):
+        shown = "; ".join(faults[:SHOWN_FAULTS]) or "it cannot be read"
+        raise GameVersionError(
+            f"nothing is written into the game, as what is read from it cannot be true: {shown}; run souls doctor"
+        )
 
 
 def flags(setup: Setup, start: Start, waits: Waits) -> None:
@@ -233,6 +271,9 @@ def arena(setup: Setup, start: Start, waits: Waits) -> None:
         limit_s=5.0,
         unreadable=True,
     )
+    if not setup.boss_holds:
+        _see_plausible(waits, lambda: title.boss_faults(plan) or [])
+        setup.boss_holds = True
     title.lock_on_bonus_range = plan.lock_on.bonus_range_m
     title.los_lock_on_deactivate_time = plan.lock_on.unseen_s
     setup.in_arena = True
@@ -266,6 +307,52 @@ def weapon(setup: Setup, start: Start, waits: Waits) -> None:
             return
     shown = ", ".join(sorted(seen))
     raise waits.failed(f"the attack key gave {shown}; {title.weapon_advice}")
+
+
+def pressing(setup: Setup, start: Start, waits: Waits) -> None:
+    """Find out whether keys pressed while the clock stands have an effect; if not, they are pressed while it runs."""
+    title, keyboard = setup.title, setup.game.keyboard
+    title.allow_hits, title.allow_attacks, title.allow_moves = False, True, True
+    idle(setup, waits)
+    if setup.pacer is None:
+        setup.game.clock.pause()
+        setup.notes["loops"] = setup.game.clock.find_loops()
+        setup.pacer = setup.choose(setup.game)
+    pacer = setup.pacer
+    known = {one.name for one in setup.plan.player_animations if one.name.startswith(title.weapon_animations)}
+
+    def is_answered() -> bool:
+        seen = set[str]()
+
+        def press() -> None:
+            keyboard.press("lightattack")
+            # Long enough for a game that uses keys up in frames without time to do so.
+            waits.sleep(PRESS_S if pacer.act_speed else PRESS_STANDS_S)
+
+        acts = {0: press, PRESS_TICKS // 2: lambda: keyboard.release("lightattack")}
+        pacer.begin()
+        for part in (acts, {}):
+            pacer.run(PRESS_TICKS, lambda _tick, glance: seen.add(glance.player_animation), part)  # type: ignore[attr-defined]
+        setup.game.clock.set_speed(setup.speed)
+        idle(setup, waits)
+        return bool(known & seen)
+
+    try:
+        for pacer.act_speed in (0.0, *ACT_SPEEDS, 0.0):
+            # A press that is in time once may be late the next time.
+            if all(is_answered() for _ in range(PRESS_TRIES if pacer.act_speed else 1)):
+                break
+        else:
+            raise waits.failed(
+                "the attack key has no effect while the clock is stepped, though it has while the game runs"
+            )
+    finally:
+        keyboard.hold(())
+        setup.game.clock.set_speed(setup.speed)
+    setup.pressing_works = True
+    setup.notes["keys_pressed"] = (
+        f"while time passes, at speed {pacer.act_speed:g}" if pacer.act_speed else "while the clock stands"
+    )
 
 
 def phase(setup: Setup, start: Start, waits: Waits) -> None:
@@ -309,6 +396,7 @@ def freeze(setup: Setup, start: Start, waits: Waits) -> None:
 
 def poses(setup: Setup, start: Start, waits: Waits) -> None:
     """Put player and boss in their places, another one if the player is stuck."""
+    _drop_foreign_lock(setup, waits)
     for pose in start.player_poses:
         if _placed(setup, pose, start.boss_pose, waits):
             return
@@ -320,6 +408,14 @@ def poses(setup: Setup, start: Start, waits: Waits) -> None:
         f"{boss_m:.1f} m off ({sight.boss_animation or 'no animation'}, {sight.boss_hp} health); "
         f"allowed are {plan.near.player_m:g} and {plan.near.boss_m:g} m"
     )
+
+
+def _drop_foreign_lock(setup: Setup, waits: Waits) -> None:
+    """A camera that is locked on somebody else would follow him, and the key would only let go of him later."""
+    sight = setup.look()
+    if sight.lock_on and cosine(sight.camera_pose[3:], view_to_boss(sight)) <= IN_VIEW:
+        tap(setup, "lock_on", waits)
+        waits.comes_true(lambda: not setup.title.lock_on, limit_s=LOCK_WAIT_S)
 
 
 def _placed(setup: Setup, player: Pose, boss: Pose, waits: Waits) -> bool:
@@ -351,6 +447,7 @@ def _placed(setup: Setup, player: Pose, boss: Pose, waits: Waits) -> bool:
 
 def lock_on(setup: Setup, start: Start, waits: Waits) -> None:
     """Turn the camera to the boss and lock on. The key is a toggle: it is pressed only while there is no lock."""
+    turns_by = setup.source.now() + FOREIGN_LOCK_S
     while waits.left_s() > 0.0:
         sight = setup.look()
         target = view_to_boss(sight)
@@ -358,14 +455,19 @@ def lock_on(setup: Setup, start: Start, waits: Waits) -> None:
             if cosine(sight.camera_pose[3:], target) > IN_VIEW:
                 return
             waits.sleep(POLL_S)
+            if setup.source.now() > turns_by:  # it is locked on somebody else
+                _drop_foreign_lock(setup, waits)
+                turns_by = setup.source.now() + FOREIGN_LOCK_S
         elif cosine(sight.camera_pose[3:], target) > IN_VIEW:
             if not setup.title.lock_on:
                 tap(setup, "lock_on", waits)
             waits.comes_true(lambda: setup.title.lock_on, limit_s=LOCK_WAIT_S)
         else:
+            # In pulses that a game of 60 frames a second cannot miss.
             setup.game.keyboard.hold(setup.camera.towards(sight.camera_pose[3:], target, VIEW_BEYOND))
-            waits.sleep(POLL_S)
+            waits.sleep(PULSE_S)
             setup.game.keyboard.hold(())
+            waits.sleep(POLL_S)
     sight = setup.look()
     view = cosine(sight.camera_pose[3:], view_to_boss(sight))
     reason = "the lock-on key has no effect" if view > IN_VIEW else "the camera keys do not turn the camera to the boss"
@@ -390,12 +492,14 @@ def ready(setup: Setup, start: Start, waits: Waits) -> None:
             title.player_hp = int(start.player_hp)
         if not math.isnan(start.boss_hp):
             setup.boss.hp = int(start.boss_hp)
+    title.allow_weapon_durability_dmg = False  # a reload has allowed it again
     title.allow_deaths = title.allow_player_death = not setup.training
     title.allow_hits = title.allow_attacks = title.allow_moves = True
     sight = setup.look()
     if not sight.lock_on:
         clock.set_speed(setup.speed)
         raise waits.failed("the lock was lost again")
+    clock.trickle_after_s = TRICKLE_S
     setup.sight, setup.fought = sight, True
 
 
@@ -415,7 +519,8 @@ def tap(setup: Setup, action: str, waits: Waits, watch: Callable[[], bool] | Non
     keyboard = setup.game.keyboard
     keyboard.press(action)
     try:
-        held_s = TAP_S / max(setup.speed, 1.0)
+        # A prompt such as that of the fog wall wants its key for a while, however fast the game runs.
+        held_s = TAP_S if action == "interact" else TAP_S / max(setup.speed, 1.0)
         if watch is None:
             waits.sleep(held_s)
         else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from soulsgym.errors import GameError
+from soulsgym.packages import install_command
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -73,8 +74,8 @@ class ScreenGrabber:
         try:
             from mss.exception import ScreenShotError
         except ModuleNotFoundError as error:
-            install = "run: pip install 'soulsgym[game]'"
-            raise GameError(f"mss, which looks at windows, is not installed; {install}") from error
+            install = install_command("game")
+            raise GameError(f"mss, which looks at windows, is not installed; run: {install}") from error
         try:
             if self._mss is None:
                 self._mss = self._open_mss()

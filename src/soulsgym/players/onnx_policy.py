@@ -79,12 +79,7 @@ def load_policy(path: Path | str) -> OnnxPolicy:
     from onnxruntime.capi import onnxruntime_pybind11_state as errors  # type: ignore[import-untyped]
 
     try:
-        data = Path(path).read_bytes()
-        session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
-    except FileNotFoundError as error:
-        raise PolicyError(f"{path}: there is no such file: write it with `souls export`") from error
-    except OSError as error:
-        raise PolicyError(f"{path}: cannot be read: {error.strerror}") from error
+        session = onnxruntime.InferenceSession(read_policy_file(path), providers=["CPUExecutionProvider"])
     except (errors.Fail, errors.InvalidArgument, errors.InvalidGraph, errors.InvalidProtobuf, errors.NotImplemented,
             errors.RuntimeException) as error:  # fmt: skip
         raise damaged(path, str(error)) from error
@@ -93,6 +88,16 @@ def load_policy(path: Path | str) -> OnnxPolicy:
     policy = OnnxPolicy(session, read_notes(path, own))
     try_policy(path, policy)
     return policy
+
+
+def read_policy_file(path: Path | str) -> bytes:
+    """The content of an exported policy's file."""
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise PolicyError(f"{path}: there is no such file: write it with `souls export`") from error
+    except OSError as error:
+        raise PolicyError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def write_notes(notes: PolicyNotes) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 from soulsgym.errors import MisuseError, suggestion
 from soulsgym.players.duellist import Duellist
 from soulsgym.players.player import Player
+from soulsgym.players.prober import Prober
 from soulsgym.players.simple import AttackSpam, Idle, Random, RollSpam, Runner
 from soulsgym.spec import FightSpec
 
@@ -18,6 +19,7 @@ PLAYERS: dict[str, Callable[..., Player]] = {
     "roll_spam": RollSpam,
     "runner": Runner,
     "duellist": Duellist,
+    "prober": Prober,
 }
 
 

@@ -13,8 +13,8 @@ from soulsgym.spec import FightSpec
 from soulsgym.spec.arena import Arena
 from soulsgym.state import NUM_ACTIONS
 
-LUNGE_M = 0.5
-"""A light attack steps forward, so it lands from this much beyond the blade's reach."""
+LUNGE = 0.4
+"""A light attack steps forward, so it lands from this share of the step beyond the blade's reach."""
 STRAY = 3
 """How many of the eight directions a roll may be off the way to the boss, to either side: less one."""
 EDGE_SHARE, AWAY_SHARE = 0.8, 0.55
@@ -54,7 +54,8 @@ class AttackSpam:
     """Walks up to the boss and strikes whenever the mask lets him."""
 
     def __init__(self, spec: FightSpec, n: int, seed: int) -> None:
-        self._strike_within_m = light_attack(spec).reach_m + LUNGE_M
+        light = light_attack(spec)
+        self._strike_within_m = light.reach_m + LUNGE * light.lunge_m
 
     def reset(self, mask: Mask) -> None:
         """Nothing to forget."""
@@ -71,7 +72,8 @@ class RollSpam:
     """Rolls about the boss without looking at him, and strikes out of every other roll that ends in reach."""
 
     def __init__(self, spec: FightSpec, n: int, seed: int) -> None:
-        self._strike_within_m = light_attack(spec).reach_m + LUNGE_M
+        light = light_attack(spec)
+        self._strike_within_m = light.reach_m + LUNGE * light.lunge_m
         self._rng = np.random.default_rng(seed)
         self._struck = np.zeros(n, np.bool_)
 

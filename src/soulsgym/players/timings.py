@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.spec import FightSpec
-from soulsgym.spec.boss import BossMove, Phase
+from soulsgym.spec.boss import BossMove, Hit, Motion, Phase
 
 Table = npt.NDArray[np.float64]
 NEVER_S = np.inf
+WALKING_KINDS = ("idle", "walk", "strafe", "retreat", "turn")
+"""Kinds of moves whose labels tell nothing of what comes."""
 QUICK_SHARE = 0.25
 """A quarter of the attacks, by their weights, are quicker than what counts as a quick one."""
 
@@ -22,6 +24,7 @@ class LightAttack:
     """What a player knows of his first light attack."""
 
     reach_m: float
+    lunge_m: float  # how far it carries him before its blow begins
     sp_cost: float
     roll_after_s: float  # when he may roll again
 
@@ -33,6 +36,8 @@ class BossTimings:
     blow_from_s: Table  # phase x label x blow; NEVER_S where there is none
     blow_to_s: Table
     reach_m: Table  # phase x label x blow
+    left: Table  # phase x label x blow; bearings between which it is dangerous [rad]
+    right: Table
     link_s: Table  # phase x label; when a follow-up would begin, NEVER_S if none can
     follow_s: Table  # phase x label; first blow of the fastest follow-up, counted from its start
     decided_s: Table  # phase x label; when the next attack is chosen, and shown, at the earliest
@@ -42,10 +47,19 @@ class BossTimings:
 
 
 def light_attack(spec: FightSpec) -> LightAttack:
-    """The first light attack of the fight's player."""
+    """The first light attack of the fight's player, as far as it reaches the fight's boss."""
     move = next(move for move in spec.player.moves if move.name == "light_1")
-    reach_m = max((strike.reach_m for strike in move.strikes), default=0.0)
-    return LightAttack(reach_m, move.sp_cost, roll_after_s(spec, move.name))
+    reach_m = max((strike.reach_m for strike in move.strikes), default=0.0) + spec.boss.bulk_m
+    begins_s = min((strike.from_s for strike in move.strikes), default=0.0)
+    return LightAttack(reach_m, _moved_m(move.motion, begins_s), move.sp_cost, roll_after_s(spec, move.name))
+
+
+def _moved_m(motion: Motion | None, until_s: float) -> float:
+    """Metres forward from the start of a motion."""
+    if motion is None or not motion.forward_m:
+        return 0.0
+    ends_s = motion.first_s + motion.step_s * np.arange(len(motion.forward_m))
+    return float(np.interp(until_s, [0.0, *ends_s], [0.0, *np.cumsum(motion.forward_m)]))
 
 
 def roll_after_s(spec: FightSpec, move_name: str) -> float:
@@ -63,6 +77,8 @@ def boss_timings(spec: FightSpec) -> BossTimings:
         blow_from_s=np.full((*shape, blows), NEVER_S),
         blow_to_s=np.full((*shape, blows), -NEVER_S),
         reach_m=np.zeros((*shape, blows)),
+        left=np.full((*shape, blows), -np.pi),
+        right=np.full((*shape, blows), np.pi),
         link_s=np.full(shape, NEVER_S),
         follow_s=np.zeros(shape),
         decided_s=np.full(shape, NEVER_S),
@@ -70,10 +86,13 @@ def boss_timings(spec: FightSpec) -> BossTimings:
         first_s=np.full(len(phases), NEVER_S),
         quick_s=np.full(len(phases), NEVER_S),
     )
+    walking = {move.animation for move in spec.boss.moves if move.kind in WALKING_KINDS}
     for p, phase in enumerate(phases):
         moves = _moves_of(spec, phase)
         known.first_s[p], known.quick_s[p] = _first_and_quick_s(phase, moves)
         for name, move in moves.items():
+            if move.animation in walking:
+                continue
             row = p, 1 + (labels.index(move.animation) if move.animation in labels else -1)
             followers = _followers(phase, name)
             if followers:
@@ -83,12 +102,23 @@ def boss_timings(spec: FightSpec) -> BossTimings:
             for b, hit in enumerate(sorted(move.hits, key=lambda hit: hit.from_s)):
                 known.blow_from_s[*row, b], known.blow_to_s[*row, b] = hit.from_s, hit.to_s
                 known.reach_m[*row, b] = hit.reach_m + abs(hit.offset_m)
+                known.left[*row, b], known.right[*row, b] = _sides(hit)
     return known
 
 
+def _sides(hit: Hit) -> tuple[float, float]:
+    """The bearings between which a blow is dangerous [rad]; a sweep is wherever it comes by."""
+    if hit.shape == "thrust":
+        return -np.pi / 2, np.pi / 2
+    if hit.shape == "disc" or hit.sweep:
+        return -np.pi, np.pi
+    return float(np.radians(hit.arc_deg[0])), float(np.radians(hit.arc_deg[1]))
+
+
 def _moves_of(spec: FightSpec, phase: Phase) -> dict[str, BossMove]:
-    names = {act.name for act in phase.acts} | {phase.change_move}
+    names = {act.first_move for act in phase.acts} | {phase.change_move}
     names |= {link.move for act in phase.acts for chain in act.chains for link in chain.links}
+    names |= {interrupt.move for interrupt in phase.interrupts}
     return {move.name: move for move in spec.boss.moves if move.name in names}
 
 
@@ -96,9 +126,9 @@ def _first_and_quick_s(phase: Phase, moves: dict[str, BossMove]) -> tuple[float,
     """The first blow of the fastest act, and of the one below which lies the share QUICK_SHARE of all weights."""
     weights: dict[str, float] = {}
     for rule in phase.rules:
-        for name, weight in rule.weights.items():
+        for name, weight in () if rule.every_s else rule.weights.items():
             weights[name] = weights.get(name, 0.0) + weight
-    blows = sorted((_first_blow_s(moves[act.name]), weights.get(act.name, 0.0)) for act in phase.acts)
+    blows = sorted((_first_blow_s(moves[act.first_move]), weights.get(act.name, 0.0)) for act in phase.acts)
     if not blows:
         return NEVER_S, NEVER_S
     shares = np.cumsum([weight for _, weight in blows])
@@ -111,7 +141,7 @@ def _followers(phase: Phase, name: str) -> set[str]:
     found = set()
     for act in phase.acts:
         for chain in act.chains:
-            names = (act.name, *(link.move for link in chain.links))
+            names = (act.first_move, *(link.move for link in chain.links))
             found |= {after for before, after in pairwise(names) if before == name}
     return found
 

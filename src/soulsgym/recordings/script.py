@@ -62,7 +62,7 @@ def follow_ups(boss: Boss) -> dict[tuple[int, int], tuple[int, float]]:
     for phase in boss.phases:
         for act in phase.acts:
             for chain in act.chains:
-                before = act.name
+                before = act.first_move
                 for link in chain.links:
                     found.setdefault((names.index(before), names.index(link.move)), (row, link.within_m))
                     before, row = link.move, row + 1

@@ -92,6 +92,8 @@ def area_of_hit(hit: Hit, boss: Stand, growth: float = 1.0) -> Outline:
         return disc(boss.moved(hit.offset_m, 0.0), reach_m)
     if hit.shape == "thrust":
         return lane(boss, hit.half_width_m, reach_m, hit.inner_m)
+    if hit.shape == "shot":
+        return lane(boss, hit.radius_m, reach_m)
     low, high = min(hit.arc_deg), max(hit.arc_deg)
     margin = hit.blade_deg if hit.sweep else 0.0
     return sector(boss, low - margin, high + margin, reach_m, hit.inner_m)

@@ -49,6 +49,9 @@ def player_label_names(spec: FightSpec) -> list[str]:
 
 def boss_label_names(spec: FightSpec, phase: int) -> list[str]:
     """By label: what the boss does in a phase; the last one stands for the unknown label, -1."""
-    moves = boss_moves_by_label(spec, phase)
-    names = (spec.boss.moves[moves[i]].name if i in moves else name for i, name in enumerate(spec.boss_animations))
+    moves, known = boss_moves_by_label(spec, phase), {move.animation: move.name for move in reversed(spec.boss.moves)}
+    names = (
+        spec.boss.moves[moves[i]].name if i in moves else known.get(name, name)
+        for i, name in enumerate(spec.boss_animations)
+    )
     return [*map(plain_name, names), UNKNOWN]

@@ -8,15 +8,25 @@ from soulsgym.sim.hidden import Hidden
 from soulsgym.sim.player import is_knocked_down
 from soulsgym.sim.random import draw, draw_between, mix, unit
 from soulsgym.sim.records import Floats
-from soulsgym.sim.tables import MAX_ACTS, MAX_TIMERS, TURN_ACT, BossMoveRow, Constants, PhaseRow, Tables
+from soulsgym.sim.tables import (
+    MAX_ACTS,
+    MAX_TIMERS,
+    TURN_ACT,
+    BossMoveRow,
+    Constants,
+    InterruptRow,
+    PhaseRow,
+    RuleRow,
+    Tables,
+)
 from soulsgym.spec.boss import MOVE_KINDS
 
 ATTACK, HOP, IDLE, WALK, RETREAT, STRAFE, TURN, TRANSFORM, OPEN, PARRIED, EXECUTED = range(len(MOVE_KINDS))
 
 # What the boss is after. NEW decides at the next chance.
 NEW, ATTACKING, APPROACH, BACKING, STRAFING, TURNING, CHANGING = range(7)
-COOLING_WEIGHT = 1.0
-"""The most that an act weighs while it cools down."""
+MAX_DECISIONS = 4
+"""How often he decides again in a tick because what he chose was over at once."""
 NO_ACT = -1
 """An approach that ends in a new decision instead of an attack."""
 NO_STRAFE = -1
@@ -44,6 +54,12 @@ def bearing_of_player(hidden: Hidden) -> float:
 
 
 @inner
+def less_random(factor: float, scale: float) -> float:
+    """A factor that a fight drew, with a share `scale` of its distance from 1; all of it is left as it is."""
+    return factor * scale + (1.0 - scale)
+
+
+@inner
 def start_boss_move(hidden: Hidden, tables: Tables, move: int) -> None:
     """Begin a move now."""
     row = tables.boss_moves[move]
@@ -60,8 +76,10 @@ def start_boss_move(hidden: Hidden, tables: Tables, move: int) -> None:
     hidden.stretch = -1
     hidden.stretch_scale = 1.0
     hidden.hit_shift_s = 0.0
+    hidden.count = 0.0 if row.kind == STRAFE else hidden.count + row.count
     if hidden.max_hit_shift_s > 0.0:
-        hidden.hit_shift_s = hidden.max_hit_shift_s * (2.0 * unit(mix(hidden.key, (move + 1) << 40)) - 1.0)
+        most_s = hidden.max_hit_shift_s * row.shift_scale
+        hidden.hit_shift_s = most_s * (2.0 * unit(mix(hidden.key, (move + 1) << 40)) - 1.0)
     if row.animation != hidden.boss_animation or row.kind in (ATTACK, HOP):
         hidden.boss_animation = row.animation
         hidden.boss_animation_s = 0.0
@@ -83,9 +101,30 @@ def _decide(hidden: Hidden, tables: Tables, distance: float) -> None:
         hidden.is_first_approach = 0
         _approach(hidden, phase)
         return
+    for _ in range(MAX_DECISIONS):
+        chosen = _fitting_rule(hidden, tables, phase, distance - constants.boss_radius_m)
+        if chosen < 0:
+            hidden.goal = TURNING
+            return
+        down = phase.down_weight if is_knocked_down(hidden, tables) else 0.0
+        act = _draw_act(hidden, tables, tables.rules[chosen].weights, phase.first_act, down)
+        if act == NO_ACT:
+            _approach(hidden, phase)
+            return
+        if act == TURN_ACT:
+            hidden.goal = TURNING
+            return
+        _take_act(hidden, tables, phase.first_act + act, act, distance)
+        # Circling that would be over at once counts as done, and he decides again.
+        if hidden.goal != STRAFING or distance > hidden.goal_until_m:
+            return
+        hidden.count = 0.0
+
+
+@inner
+def _fitting_rule(hidden: Hidden, tables: Tables, phase: PhaseRow, gap: float) -> int:
+    """The first rule that fits, or -1; one that waits for a time begins to wait again."""
     bearing = bearing_of_player(hidden)
-    gap = distance - constants.boss_radius_m
-    chosen = -1
     for i in range(phase.first_rule, phase.first_rule + phase.rules):
         rule = tables.rules[i]
         if (
@@ -93,34 +132,35 @@ def _decide(hidden: Hidden, tables: Tables, distance: float) -> None:
             and rule.bearing_lo <= bearing <= rule.bearing_hi
             and abs(bearing) >= rule.beyond_rad
             and (rule.timer < 0 or hidden.rule_ready_s[rule.timer] <= hidden.clock_s)
+            and hidden.count > rule.count_over
+            and (rule.ready < 0 or hidden.act_ready_s[rule.ready] <= hidden.clock_s)
+            and _follows(hidden, rule)
         ):
-            chosen = i
             if rule.timer >= 0:
                 hidden.rule_ready_s[rule.timer] = hidden.clock_s + rule.every_s
-            break
-    if chosen < 0:
-        hidden.goal = TURNING
-        return
-    down = phase.down_weight if is_knocked_down(hidden, tables) else 0.0
-    act = _draw_act(hidden, tables, tables.rules[chosen].weights, phase.first_act, down)
-    if act == NO_ACT:
-        _approach(hidden, phase)
-    elif act == TURN_ACT:
-        hidden.goal = TURNING
-    else:
-        _take_act(hidden, tables, phase.first_act + act, act, distance)
+            return i
+    return -1
+
+
+@inner
+def _follows(hidden: Hidden, rule: RuleRow) -> bool:
+    """Is the boss's move one that the rule may follow?"""
+    follows = rule.after == 0
+    for k in range(rule.after):
+        follows = follows or rule.after_moves[k] == hidden.boss_move
+    return follows
 
 
 @inner
 def _approach(hidden: Hidden, phase: PhaseRow) -> None:
     """Walk up to the player, to decide there."""
-    hidden.goal, hidden.act, hidden.running = APPROACH, NO_ACT, 0
+    hidden.goal, hidden.act, hidden.running, hidden.goal_until_m = APPROACH, NO_ACT, 0, phase.first_approach_m
     hidden.goal_left_s = draw_between(hidden, phase.first_approach_lo_s, phase.first_approach_hi_s)
 
 
 @inner
 def _weight(hidden: Hidden, tables: Tables, weights: Floats, first_act: int, a: int) -> float:
-    """The weight of an act now: at most 1 while it cools down, 0 where a hop has no room."""
+    """The weight of an act now: less while it cools down, 0 where a hop has no room."""
     weight: float = weights[a]
     if weight <= 0.0:
         return 0.0
@@ -130,7 +170,9 @@ def _weight(hidden: Hidden, tables: Tables, weights: Floats, first_act: int, a: 
         y = hidden.boss_y - hidden.boss_cos * row.room_forward_m + hidden.boss_sin * row.room_right_m
         if nearest_edge(tables, x, y)[1] < tables.constants.boss_radius_m:
             return 0.0
-    return min(weight, COOLING_WEIGHT) if hidden.act_ready_s[a] > hidden.clock_s else weight
+    if a != TURN_ACT and hidden.act_ready_s[a] > hidden.clock_s:
+        return min(weight, tables.acts[first_act + a].cooling_weight)
+    return weight
 
 
 @inner
@@ -161,6 +203,13 @@ def _take_act(hidden: Hidden, tables: Tables, row: int, act: int, distance: floa
     if distance >= taken.run_from_m and (distance >= taken.run_always_m or draw(hidden) < taken.run_chance):
         hidden.running = 1
     hidden.act_ready_s[act] = hidden.clock_s + taken.cooldown_s
+    kind = tables.boss_moves[taken.move].kind
+    if kind in (WALK, STRAFE):
+        hidden.goal_left_s = draw_between(hidden, taken.lasts_lo_s, taken.lasts_hi_s)
+        hidden.goal_until_m = taken.until_m
+        hidden.goal, hidden.act = (STRAFING if kind == STRAFE else APPROACH), NO_ACT
+        hidden.strafe_move = taken.move
+        return
     hidden.goal = APPROACH
     hidden.goal_left_s = taken.approach_s
     total = 0.0
@@ -207,7 +256,7 @@ def _after_attack(hidden: Hidden, tables: Tables, distance: float) -> None:
 
 @inner
 def _go_sideways(hidden: Hidden, constants: Constants, phase: PhaseRow, gap: float) -> None:
-    hidden.goal = STRAFING
+    hidden.goal, hidden.goal_until_m = STRAFING, 0.0
     if gap < phase.near_gap_m:
         hidden.goal_left_s = draw_between(hidden, phase.near_lo_s, phase.near_hi_s)
         # Away from the side the player is on, so that he comes round to the front.
@@ -280,6 +329,21 @@ def _decide_early(hidden: Hidden, tables: Tables, distance: float) -> None:
 
 
 @inner
+def _hop_away(hidden: Hidden, tables: Tables, distance: float) -> bool:
+    """Recovering from an attack: decide what comes next, and begin it if it is a hop; all else waits for the end."""
+    hidden.decided = 1
+    hidden.link_checked = 1
+    hidden.links_left = 0
+    _after_attack(hidden, tables, distance)
+    if hidden.goal != APPROACH or hidden.act < 0:
+        return False
+    if tables.boss_moves[tables.acts[hidden.act].move].kind != HOP:
+        return False
+    _begin_goal(hidden, tables, distance)
+    return True
+
+
+@inner
 def _end_attack(hidden: Hidden, tables: Tables, distance: float) -> None:
     if hidden.goal == ATTACKING:
         label_t = hidden.boss_animation_s
@@ -317,21 +381,46 @@ def _end_hop(hidden: Hidden, tables: Tables, distance: float) -> None:
 @inner
 def _interrupt(hidden: Hidden, tables: Tables, distance: float) -> bool:
     """Drop the move for an act if it has come to a moment of choice and the player is where that asks for."""
-    constants = tables.constants
-    phase = tables.phases[hidden.phase - 1]
-    for k in range(phase.interrupts):
-        row = tables.interrupts[phase.first_interrupt + k]
+    move = tables.boss_moves[hidden.boss_move]
+    first, count = move.first_interrupt[hidden.phase - 1], move.interrupts[hidden.phase - 1]
+    for k in range(count):
+        row = tables.interrupts[first + k]
         bit = 1 << k
-        if row.move != hidden.boss_move or hidden.boss_move_s < row.at_s or hidden.interrupts_checked & bit:
+        if hidden.boss_move_s < row.at_s or hidden.interrupts_checked & bit:
             continue
-        hidden.interrupts_checked |= bit
-        gap, bearing = distance - constants.boss_radius_m, bearing_of_player(hidden)
-        if row.gap_lo <= gap < row.gap_hi and row.bearing_lo <= bearing <= row.bearing_hi:
-            _take_act(hidden, tables, row.act, row.act - phase.first_act, distance)
+        # One that lasts is looked at in every tick until it is over.
+        if row.to_s < 0.0 or hidden.boss_move_s > row.to_s:
+            hidden.interrupts_checked |= bit
+        if not _takes_interrupt(hidden, tables, row, distance):
+            continue
+        hidden.links_left = 0
+        hidden.goal = ATTACKING
+        if row.act < 0:
+            start_boss_move(hidden, tables, row.next_move)
+        else:
+            _take_act(hidden, tables, row.act, row.act - tables.phases[hidden.phase - 1].first_act, distance)
             hidden.goal = ATTACKING
             start_boss_move(hidden, tables, tables.acts[row.act].move)
-            return True
+        return True
     return False
+
+
+@inner
+def _takes_interrupt(hidden: Hidden, tables: Tables, row: InterruptRow, distance: float) -> bool:
+    """Is the player where an interrupt asks for, and may it happen now?"""
+    gap = distance - tables.constants.boss_radius_m
+    if not row.gap_lo <= gap < row.gap_hi:
+        return False
+    if row.standing == 1 and is_knocked_down(hidden, tables):
+        return False
+    if row.cooled == 1:
+        first_act = tables.phases[hidden.phase - 1].first_act
+        if hidden.act_ready_s[row.act - first_act] > hidden.clock_s:
+            return False
+    bearing = bearing_of_player(hidden)
+    if not row.bearing_lo <= bearing <= row.bearing_hi:
+        return False
+    return row.chance >= 1.0 or draw(hidden) < row.chance
 
 
 @inner
@@ -353,6 +442,9 @@ def mind_tick(hidden: Hidden, tables: Tables, distance: float) -> None:
                 _start_link(hidden, tables, link.move)
                 return
             hidden.links_left = 0
+        is_free = kind == ATTACK and hidden.decided == 0 and hidden.boss_move_s >= row.hop_s
+        if is_free and _hop_away(hidden, tables, distance):
+            return
         if kind == ATTACK and hidden.decided == 0 and hidden.boss_move_s >= row.label_end_s:
             hidden.links_left = 0
             _decide_early(hidden, tables, distance)
@@ -364,13 +456,14 @@ def mind_tick(hidden: Hidden, tables: Tables, distance: float) -> None:
     elif kind == WALK:
         hidden.goal_left_s -= constants.tick_s
         if hidden.act >= 0:
-            if hidden.goal_left_s <= 0.0 or _within_approach(hidden, tables, distance):
+            within = _within_approach(hidden, tables, distance)
+            if not within and hidden.goal_left_s <= 0.0 and tables.acts[hidden.act].gives_up == 1:
+                _decide_and_begin(hidden, tables, distance)
+            elif within or hidden.goal_left_s <= 0.0:
                 hidden.goal = ATTACKING
                 start_boss_move(hidden, tables, tables.acts[hidden.act].move)
-        else:
-            phase = tables.phases[hidden.phase - 1]
-            if hidden.goal_left_s <= 0.0 or distance <= phase.first_approach_m:
-                _decide_and_begin(hidden, tables, distance)
+        elif hidden.goal_left_s <= 0.0 or distance <= hidden.goal_until_m:
+            _decide_and_begin(hidden, tables, distance)
     elif kind == RETREAT:
         hidden.goal_left_s -= constants.tick_s
         phase = tables.phases[hidden.phase - 1]
@@ -383,7 +476,7 @@ def mind_tick(hidden: Hidden, tables: Tables, distance: float) -> None:
                 _begin_goal(hidden, tables, distance)
     elif kind == STRAFE:
         hidden.goal_left_s -= constants.tick_s
-        if hidden.goal_left_s <= 0.0:
+        if hidden.goal_left_s <= 0.0 or distance <= hidden.goal_until_m:
             _decide_and_begin(hidden, tables, distance)
     elif kind == TURN:
         if hidden.boss_move_s >= row.end_s:
@@ -397,6 +490,7 @@ def mind_tick(hidden: Hidden, tables: Tables, distance: float) -> None:
         if kind == TRANSFORM:
             hidden.phase += 1
             hidden.is_first_approach = 1
+            hidden.count = 0.0
             for a in range(MAX_ACTS):
                 hidden.act_ready_s[a] = 0.0
             for k in range(MAX_TIMERS):
@@ -423,7 +517,8 @@ def body_tick(hidden: Hidden, tables: Tables, distance: float, dx: float, dy: fl
     """Move and turn for one tick; (dx, dy) leads from the boss to the player, distance is its length."""
     constants = tables.constants
     row = tables.boss_moves[hidden.boss_move]
-    dt = constants.tick_s * hidden.boss_time_factor
+    time_factor = less_random(hidden.boss_time_factor, row.time_scale)
+    dt = constants.tick_s * time_factor
     hidden.boss_move_s += dt
     hidden.boss_animation_s += constants.tick_s
     hidden.clock_s += constants.tick_s
@@ -442,7 +537,7 @@ def body_tick(hidden: Hidden, tables: Tables, distance: float, dx: float, dy: fl
     chase, turn = curves[last, 2], curves[last, 3]
     if turn > 0.0:
         hidden.boss_sin, hidden.boss_cos = turn_towards(
-            hidden.boss_sin, hidden.boss_cos, dx, dy, distance, turn * hidden.boss_time_factor
+            hidden.boss_sin, hidden.boss_cos, dx, dy, distance, turn * time_factor
         )
     if chase > 0.0:
         # Only as far as the player is ahead: a leap past him must not be drawn on by the growing distance.

@@ -13,17 +13,18 @@ from soulsgym.sim.boss import (
     TRANSFORM,
     bearing_of_player,
     boss_heading,
+    less_random,
     start_boss_move,
 )
-from soulsgym.sim.geometry import HALF_PI, PI, ground_z, heading_to, nearest_edge, wrap
+from soulsgym.sim.geometry import HALF_PI, PI, cosine, ground_z, heading_to, nearest_edge, sine, wrap
 from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE, Hidden
 from soulsgym.sim.player import heading_to_boss, is_grabbed, is_invulnerable, show, start_flinch, start_reaction
 from soulsgym.sim.records import Fight
-from soulsgym.sim.tables import BossMoveRow, Constants, HitRow, StrikeRow, Tables
+from soulsgym.sim.tables import MAX_SHOTS, Constants, HitRow, StrikeRow, Tables
 from soulsgym.spec.boss import HIT_SHAPES
 from soulsgym.spec.player import PLAYER_KINDS
 
-SECTOR, THRUST, DISC = range(len(HIT_SHAPES))
+SECTOR, THRUST, DISC, SHOT = range(len(HIT_SHAPES))
 CORNER_TRIES = 4
 """How often a body is pushed back from one edge into, perhaps, the next."""
 RIPOSTE = PLAYER_KINDS.index("riposte")
@@ -32,7 +33,7 @@ RIPOSTE = PLAYER_KINDS.index("riposte")
 @inner
 def _in_hit(hidden: Hidden, hit: HitRow, distance: float, dx: float, dy: float, share: float) -> bool:
     """Is the player inside the blow? `share` of its time is over."""
-    reach = hit.reach_m * hidden.reach_factor
+    reach = hit.reach_m * less_random(hidden.reach_factor, hit.reach_scale)
     if hit.shape == DISC:
         x = dx + hidden.boss_sin * hit.offset_m
         y = dy + hidden.boss_cos * hit.offset_m
@@ -73,6 +74,41 @@ def hurt(hidden: Hidden, fight: Fight, damage: float, move: int) -> None:
 
 
 @inner
+def _build_up(hidden: Hidden, fight: Fight, tables: Tables, which: int, points: float) -> None:
+    """A status builds up in a player who has it not; at his resistance it breaks out."""
+    status = tables.statuses[which]
+    if points <= 0.0 or hidden.status_left_s[which] > 0.0 or hidden.player_hp <= 0.0:
+        return
+    hidden.status_points[which] += points
+    if hidden.status_points[which] >= status.resistance:
+        hidden.status_points[which], hidden.status_left_s[which] = 0.0, status.lasts_s
+        hurt(hidden, fight, round(status.hp_lost), hidden.boss_move)
+
+
+@inner
+def status_tick(hidden: Hidden, fight: Fight, tables: Tables, distance: float) -> None:
+    """What has built up in the player goes down, or up near a boss with an aura; what broke out passes."""
+    constants = tables.constants
+    phase = tables.phases[hidden.phase - 1]
+    for i in range(constants.status_count):
+        status = tables.statuses[i]
+        hidden.status_left_s[i] = max(0.0, hidden.status_left_s[i] - constants.tick_s)
+        hidden.status_points[i] = max(0.0, hidden.status_points[i] - status.down_per_tick)
+        if phase.aura_status == i and distance <= phase.aura_m:
+            _build_up(hidden, fight, tables, i, status.down_per_tick + phase.aura_per_tick)
+
+
+@inner
+def _afflicted(hidden: Hidden, tables: Tables) -> float:
+    """The factor on damage of the statuses that the player has."""
+    factor = 1.0
+    for i in range(tables.constants.status_count):
+        if hidden.status_left_s[i] > 0.0:
+            factor *= tables.statuses[i].damage_factor
+    return factor
+
+
+@inner
 def _grab(hidden: Hidden, tables: Tables, grab: int) -> None:
     constants = tables.constants
     start_reaction(hidden, tables, constants.grabbed_move, wrap(boss_heading(hidden) + PI))
@@ -108,11 +144,12 @@ def _parries(hidden: Hidden, tables: Tables) -> bool:
 
 
 @inner
-def _take_blow(hidden: Hidden, fight: Fight, tables: Tables, hit: HitRow, row: BossMoveRow) -> None:
-    """A blow reached the player, who is neither invulnerable nor parrying."""
+def _take_blow(hidden: Hidden, fight: Fight, tables: Tables, hit: HitRow, move: int) -> None:
+    """A blow of a move of the boss reached the player, who is neither invulnerable nor parrying."""
     constants = tables.constants
+    row = tables.boss_moves[move]
     moves = tables.player_moves
-    damage = round(hit.damage * hidden.damage_factor)
+    damage = round(hit.damage * less_random(hidden.damage_factor, hit.damage_scale) * _afflicted(hidden, tables))
     if row.grab_move >= 0:
         _grab(hidden, tables, row.grab_move)
         fight.hit_by = hidden.boss_move
@@ -123,11 +160,14 @@ def _take_blow(hidden: Hidden, fight: Fight, tables: Tables, hit: HitRow, row: B
         guarding = hidden.player_sp - hit.guard_sp > constants.sp_floor
         hidden.player_sp = max(constants.sp_floor, hidden.player_sp - hit.guard_sp)
         if guarding:
-            hurt(hidden, fight, round(damage * moves[hidden.player_move].guard_factor), hidden.boss_move)
+            hurt(hidden, fight, round(damage * moves[hidden.player_move].guard_factor), move)
             return
         reaction = constants.guard_break_move
-    hurt(hidden, fight, damage, hidden.boss_move)
-    if hidden.player_move == ROLL_MOVE and moves[reaction].knocked_down == 0:
+    hurt(hidden, fight, damage, move)
+    if hit.builds_up == 1:
+        for i in range(constants.status_count):
+            _build_up(hidden, fight, tables, i, hit.build_up[i])
+    if constants.roll_flinches == 1 and hidden.player_move == ROLL_MOVE and moves[reaction].knocked_down == 0:
         start_flinch(hidden, constants.flinch_animations[_flinch_side(hidden)])
         return
     start_reaction(hidden, tables, reaction, heading_to_boss(hidden))
@@ -151,6 +191,10 @@ def boss_blows(hidden: Hidden, fight: Fight, tables: Tables, distance: float, dx
         lasts = hit.to_s - hit.from_s
         if since < 0.0 or since > lasts:
             continue
+        if hit.shape == SHOT:
+            hidden.hits_landed |= bit
+            _launch(hidden, tables, row.first_hit + i)
+            continue
         if not _in_hit(hidden, hit, distance, dx, dy, since / lasts):
             continue
         if is_invulnerable(hidden, tables):
@@ -164,8 +208,80 @@ def boss_blows(hidden: Hidden, fight: Fight, tables: Tables, distance: float, dx
             hidden.links_left = 0
             start_boss_move(hidden, tables, tables.constants.boss_parried_move)
             return
-        _take_blow(hidden, fight, tables, hit, row)
+        _take_blow(hidden, fight, tables, hit, hidden.boss_move)
         return
+
+
+@inner
+def _launch(hidden: Hidden, tables: Tables, which: int) -> None:
+    """A shot leaves the boss the way he looks; with too many in the air it is lost."""
+    k = hidden.shots
+    if k >= MAX_SHOTS:
+        return
+    hit = tables.hits[which]
+    hidden.shots = k + 1
+    hidden.shot_move[k], hidden.shot_hit[k] = hidden.boss_move, which
+    hidden.shot_x[k], hidden.shot_y[k] = hidden.boss_x, hidden.boss_y
+    hidden.shot_dx[k] = -hidden.boss_sin * hit.shot_m_per_tick
+    hidden.shot_dy[k] = -hidden.boss_cos * hit.shot_m_per_tick
+    hidden.shot_left_m[k] = hit.reach_m * less_random(hidden.reach_factor, hit.reach_scale)
+    hidden.shot_turn_rad[k] = hit.homing_rad
+
+
+@inner
+def shots_tick(hidden: Hidden, fight: Fight, tables: Tables) -> None:
+    """Shots fly on, turn towards the player as far as they may, and hit him once."""
+    k = 0
+    while k < hidden.shots:
+        hit = tables.hits[hidden.shot_hit[k]]
+        _aim_shot(hidden, k)
+        # The way of this tick is a line; who is near it is hit.
+        px, py = hidden.player_x - hidden.shot_x[k], hidden.player_y - hidden.shot_y[k]
+        dx, dy = hidden.shot_dx[k], hidden.shot_dy[k]
+        along = min(max((px * dx + py * dy) / (dx * dx + dy * dy), 0.0), 1.0)
+        away_x, away_y = px - along * dx, py - along * dy
+        reach = hit.shot_radius_m + tables.constants.player_radius_m
+        hidden.shot_x[k] += dx
+        hidden.shot_y[k] += dy
+        hidden.shot_left_m[k] -= hit.shot_m_per_tick
+        is_over = hidden.shot_left_m[k] <= 0.0
+        if away_x * away_x + away_y * away_y <= reach * reach:
+            is_over = True
+            move = hidden.shot_move[k]
+            if is_invulnerable(hidden, tables):
+                fight.dodged = move
+            else:
+                _take_blow(hidden, fight, tables, hit, move)
+        if is_over:
+            _drop_shot(hidden, k)
+        else:
+            k += 1
+
+
+@inner
+def _aim_shot(hidden: Hidden, k: int) -> None:
+    if hidden.shot_turn_rad[k] <= 0.0:
+        return
+    px, py = hidden.player_x - hidden.shot_x[k], hidden.player_y - hidden.shot_y[k]
+    dx, dy = hidden.shot_dx[k], hidden.shot_dy[k]
+    if px * dx + py * dy <= 0.0:
+        return  # past him: it flies on straight
+    error = wrap(heading_to(px, py) - heading_to(dx, dy))
+    turn = min(max(error, -hidden.shot_turn_rad[k]), hidden.shot_turn_rad[k])
+    hidden.shot_turn_rad[k] -= abs(turn)
+    speed, heading = math.sqrt(dx * dx + dy * dy), heading_to(dx, dy) + turn
+    hidden.shot_dx[k], hidden.shot_dy[k] = -sine(heading) * speed, -cosine(heading) * speed
+
+
+@inner
+def _drop_shot(hidden: Hidden, k: int) -> None:
+    """Forget a shot; the last one takes its place."""
+    last = hidden.shots - 1
+    hidden.shots = last
+    hidden.shot_move[k], hidden.shot_hit[k] = hidden.shot_move[last], hidden.shot_hit[last]
+    hidden.shot_x[k], hidden.shot_y[k] = hidden.shot_x[last], hidden.shot_y[last]
+    hidden.shot_dx[k], hidden.shot_dy[k] = hidden.shot_dx[last], hidden.shot_dy[last]
+    hidden.shot_left_m[k], hidden.shot_turn_rad[k] = hidden.shot_left_m[last], hidden.shot_turn_rad[last]
 
 
 @inner
@@ -233,7 +349,8 @@ def held_tick(hidden: Hidden, fight: Fight, tables: Tables) -> None:
         throw = tables.throws[row.first_throw + hidden.throws_dealt]
         if hidden.boss_move_s < throw.at_s:
             break
-        hurt(hidden, fight, round(throw.damage * hidden.damage_factor), hidden.boss_move)
+        damage = round(throw.damage * hidden.damage_factor * _afflicted(hidden, tables))
+        hurt(hidden, fight, damage, hidden.boss_move)
         hidden.throws_dealt += 1
 
 
@@ -258,7 +375,7 @@ def separate(hidden: Hidden, tables: Tables, boss_x: float, boss_y: float) -> No
     its = max(0.0, boss_x * nx + boss_y * ny)
     share = mine / (mine + its) if mine + its > 1e-9 else 1.0
     # The boss is not pushed farther than he came; the rest is the player's.
-    stopped = min(its, overlap * (1.0 - share))
+    stopped = min(its, overlap * (1.0 - share)) * (1.0 - constants.contact_push)
     if stopped > 0.0:
         held = constants.contact_drag * stopped / its
         hidden.boss_x -= nx * stopped + held * (boss_x - nx * its)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.actions import CONTROL, Controls
-from soulsgym.engine import START, Snapshot, refuse_out_of_range
+from soulsgym.engine import START, Snapshot, check_one_for_each, refuse_out_of_range
 from soulsgym.errors import MisuseError, StartError
 from soulsgym.sim.hidden import HIDDEN
 from soulsgym.sim.kernels import reset_masked, step_block
@@ -19,7 +19,7 @@ from soulsgym.sim.tables import TABLES
 from soulsgym.spec import FightSpec
 from soulsgym.state import FIGHT, Fights, Outcome, copied
 
-KIND = "sim-2"
+KIND = "sim-3"
 """Kind of a snapshot; the number rises when the meaning of HIDDEN changes."""
 BLOCK = 256
 """Fights that a thread takes at once: about as long as it takes to wake another one."""
@@ -79,8 +79,7 @@ class SimEngine:
         self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None = None
     ) -> None:
         """Restart the fights of `mask`; without seeds each goes on with its own stream of randomness."""
-        if starts.dtype != START or len(starts) != len(self.fights):
-            raise MisuseError(f"starts are {len(starts)} x {starts.dtype}; give {len(self.fights)} x START")
+        check_one_for_each("starts", starts, START, self.fights)
         seeded = seeds is not None
         given = np.zeros(len(self.fights), np.uint64) if seeds is None else seeds
         reset_masked(
@@ -90,8 +89,7 @@ class SimEngine:
 
     def step(self, controls: Controls, *, skip: bool = False) -> None:
         """Advance every running fight by 0.1 s, and with `skip` on to where the player can act again."""
-        if controls.dtype != CONTROL or len(controls) != len(self.fights):
-            raise MisuseError(f"controls are {len(controls)} x {controls.dtype}; give {len(self.fights)} x CONTROL")
+        check_one_for_each("controls", controls, CONTROL, self.fights)
         self._controls.view(np.uint16)[:] = controls.view(np.uint16)
         if self._pool is None:
             step_block(self.fights, self.hidden, self._controls, self.tables, skip, 0, len(self.fights))

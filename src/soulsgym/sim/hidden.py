@@ -9,8 +9,8 @@ from typing import Annotated
 
 import numpy as np
 
-from soulsgym.sim.records import Floats, dtype_of
-from soulsgym.sim.tables import MAX_ACTS, MAX_TIMERS
+from soulsgym.sim.records import Floats, Ints, dtype_of
+from soulsgym.sim.tables import MAX_ACTS, MAX_SHOTS, MAX_STATUSES, MAX_TIMERS
 
 NO_MOVE = -1
 """The player stands or walks."""
@@ -109,6 +109,8 @@ class Hidden:
     boss_carried_x: float  # metres per tick carried over from the move before
     boss_carried_y: float
     goal_left_s: float  # how long the goal may still take
+    goal_until_m: float  # a walk or strafe without an act ends when the player is this near
+    count: float  # what the moves since the last strafe add up to
     hit_shift_s: float  # how much later than in the data the hits of this move come
     clock_s: float  # since the start; cooldowns are measured on it
     stretch_scale: float  # of the forward motion in the running stretch
@@ -131,7 +133,20 @@ class Hidden:
     interrupts_checked: int  # bits: interrupts of the phase that were looked at in this move
     stretch: int  # of the move, counted from 0; -1: none yet
     act_ready_s: Annotated[Floats, MAX_ACTS]  # by act of the phase: when it has cooled down
-    rule_ready_s: Annotated[Floats, MAX_TIMERS]  # by rule of the phase that waits for a time: when it fits again
+    rule_ready_s: Annotated[Floats, MAX_TIMERS]  # by timer of the phase's rules: when they fit again
+    status_points: Annotated[Floats, MAX_STATUSES]  # what has built up in the player
+    status_left_s: Annotated[Floats, MAX_STATUSES]  # how long it still lasts; 0: he has it not
+
+    # Shots of the boss in the air: place, motion per tick, how far they still fly and may still turn.
+    shots: int
+    shot_move: Annotated[Ints, MAX_SHOTS]  # the boss's move that it came from
+    shot_hit: Annotated[Ints, MAX_SHOTS]  # row of the hit table
+    shot_x: Annotated[Floats, MAX_SHOTS]
+    shot_y: Annotated[Floats, MAX_SHOTS]
+    shot_dx: Annotated[Floats, MAX_SHOTS]
+    shot_dy: Annotated[Floats, MAX_SHOTS]
+    shot_left_m: Annotated[Floats, MAX_SHOTS]
+    shot_turn_rad: Annotated[Floats, MAX_SHOTS]
 
 
 HIDDEN = dtype_of(Hidden)

@@ -6,6 +6,7 @@ Motion and turning are sampled once per tick here, so that a tick of the simulat
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ import numpy as np
 from soulsgym.errors import DataError
 from soulsgym.sim.records import Array, dtype_of
 from soulsgym.sim.tables import (
+    MAX_AFTER,
     MAX_HITS,
     MAX_INTERRUPTS,
+    MAX_STATUSES,
     MAX_TIMERS,
     TABLES,
     TICKS_PER_S,
@@ -32,14 +35,15 @@ from soulsgym.sim.tables import (
     PlayerMoveRow,
     RetreatRow,
     RuleRow,
+    StatusRow,
     StretchRow,
     StrikeRow,
     ThrowRow,
 )
-from soulsgym.spec.boss import ANYWHERE_M, HIT_SHAPES, MOVE_KINDS, TURN, Act, Boss, BossMove, Motion
-from soulsgym.spec.damage import Defence, damage_of
+from soulsgym.spec.boss import ANYWHERE_M, HIT_SHAPES, MOVE_KINDS, TURN, Act, Boss, BossMove, Hit, Motion, Phase
+from soulsgym.spec.damage import damage_of
 from soulsgym.spec.fight import FightSpec
-from soulsgym.spec.player import NEVER_S, PLAYER_KINDS, PlayerMove
+from soulsgym.spec.player import NEVER_S, PLAYER_KINDS, Player, PlayerMove
 
 
 def pack(spec: FightSpec) -> Array:
@@ -61,7 +65,8 @@ def pack_into(tables: Array, spec: FightSpec) -> None:
     tables["constants"] = _constants(spec, roll_curves)
     for name, rows in (
         ("timings", timings), ("player_moves", player_moves), ("strikes", strikes), ("curves", curves.array()),
-        *boss.items(), *_decisions(spec.boss).items(), ("edges", _edges(spec)),
+        *boss.items(), *_decisions(spec, boss["boss_moves"]).items(), ("statuses", _statuses(spec.player)),
+        ("edges", _edges(spec)),
         ("starts", np.array([spec.arena.player_start, *spec.arena.player_starts])),
     ):  # fmt: skip
         room = tables[name].shape[1]
@@ -75,13 +80,16 @@ def pack_into(tables: Array, spec: FightSpec) -> None:
 def _check_room(spec: FightSpec) -> None:
     boss, player = spec.boss, spec.player
     counts = {(boss.name, f"move.{move.name}.hit"): (len(move.hits), MAX_HITS) for move in boss.moves}
+    counts[player.name, "status"] = (len(player.statuses), MAX_STATUSES)
     counts |= {(player.name, f"move.{move.name}.strike"): (len(move.strikes), MAX_HITS) for move in player.moves}
     for number, phase in enumerate(boss.phases, start=1):
-        waiting = sum(rule.every_s > 0.0 for rule in phase.rules)
-        named = sum(len(interrupt.moves) for interrupt in phase.interrupts)
+        waiting = len(_timers(phase))
+        named = Counter(move for interrupt in phase.interrupts for move in interrupt.moves)
         counts[boss.name, f"phase.{number}.act"] = (len(phase.acts), TURN_ACT)
         counts[boss.name, f"phase.{number}.rule (with every_s)"] = (waiting, MAX_TIMERS)
-        counts[boss.name, f"phase.{number}.interrupt (moves)"] = (named, MAX_INTERRUPTS)
+        counts[boss.name, f"phase.{number}.interrupt (of one move)"] = (max(named.values(), default=0), MAX_INTERRUPTS)
+        longest = max((len(rule.after) for rule in phase.rules), default=0)
+        counts[boss.name, f"phase.{number}.rule (after)"] = (longest, MAX_AFTER)
     for (whose, key), (count, room) in counts.items():
         if count > room:
             raise DataError(whose, key, count, f"is too much for the simulator, which has room for {room}")
@@ -142,7 +150,7 @@ def _player_moves(spec: FightSpec, curves: _Curves) -> tuple[Array, Array]:
         row["first_strike"], row["strikes"] = len(strikes), len(move.strikes)
         strikes.extend(
             (
-                strike.from_s, strike.to_s, strike.reach_m, math.radians(strike.arc_deg),
+                strike.from_s, strike.to_s, strike.reach_m + spec.boss.bulk_m, math.radians(strike.arc_deg),
                 damage_of(strike.power, spec.boss.defence), strike.poise,
             )
             for strike in move.strikes
@@ -197,7 +205,9 @@ def _boss_moves(spec: FightSpec, tick_s: float) -> dict[str, Any]:
         row["first_hit"], row["hits"] = len(hits), len(move.hits)
         row["hits_from_s"] = min((hit.from_s for hit in move.hits), default=NEVER_S)
         row["hits_to_s"] = max((hit.to_s for hit in move.hits), default=NEVER_S)
-        hits.extend(_hit_rows(move, reactions, spec.player.defence))
+        row["shift_scale"] = max((_shift_scale(boss, move, hit) for hit in move.hits), default=1.0)
+        row["time_scale"] = _scale(boss, f"move.{move.name}.end_s", boss.randomize.timing * move.end_s)
+        hits.extend(_hit_rows(spec, move, reactions))
         row["first_throw"], row["throws"] = len(throws), len(move.throws)
         by_time = sorted(move.throws, key=lambda throw: throw.at_s)
         throws.extend((throw.at_s, damage_of(throw.power, spec.player.defence)) for throw in by_time)
@@ -209,6 +219,7 @@ def _boss_moves(spec: FightSpec, tick_s: float) -> dict[str, Any]:
         row["kind"] = MOVE_KINDS.index(move.kind)
         row["link_s"], row["label_end_s"], row["end_s"] = move.link_s, move.label_end_s, move.end_s
         row["blend_s"], row["grab_move"] = move.blend_s, _index(names, move.grab_move)
+        row["hop_s"], row["count"] = move.hop_s, move.count
     return {
         "boss_moves": table, "boss_curves": np.concatenate(parts), "hits": np.array(hits, dtype_of(HitRow)),
         "throws": np.array(throws, dtype_of(ThrowRow)), "stretches": np.array(stretches, dtype_of(StretchRow)),
@@ -249,20 +260,55 @@ def _unroll(motion: Motion, end_s: float) -> Motion:
     return Motion(motion.first_s, motion.step_s, extended(motion.forward_m), extended(motion.right_m))
 
 
-def _hit_rows(move: BossMove, reactions: list[str], defence: Defence) -> list[Any]:
+def _scale(boss: Boss, key: str, bound: float) -> float:
+    """How much of a bound of the randomisation is left for a number that recordings told within an interval."""
+    if key not in boss.known or bound <= 0.0:
+        return 1.0
+    low, high = boss.known[key]
+    return min(1.0, 0.5 * (high - low) / bound)
+
+
+def _shift_scale(boss: Boss, move: BossMove, hit: Hit) -> float:
+    return _scale(boss, f"move.{move.name}.hit.{hit.name}.from_s", boss.randomize.hit_shift_s)
+
+
+def _statuses(player: Player) -> Array:
+    rows = [
+        (
+            status.resistance, status.points_per_s / TICKS_PER_S, status.lasts_s, status.hp_share * player.hp,
+            status.damage_taken_factor, status.sp_per_s_lost / TICKS_PER_S,
+        )
+        for status in player.statuses
+    ]  # fmt: skip
+    return np.array(rows, dtype_of(StatusRow))
+
+
+def _hit_rows(spec: FightSpec, move: BossMove, reactions: list[str]) -> list[Any]:
+    boss, statuses = spec.boss, [status.name for status in spec.player.statuses]
     rows = np.zeros(len(move.hits), dtype_of(HitRow))
     for row, hit in zip(rows, move.hits, strict=True):
         for key in ("from_s", "to_s", "reach_m", "inner_m", "half_width_m", "offset_m", "push_m", "parriable", "sweep"):
             row[key] = getattr(hit, key)
-        row["damage"] = damage_of(hit.power, defence)
+        row["damage"] = damage_of(hit.power, spec.player.defence)
+        path = f"move.{move.name}.hit.{hit.name}"
+        row["reach_scale"] = _scale(boss, f"{path}.reach_m", boss.randomize.reach * hit.reach_m)
+        power = "attack" if hit.power.attack_type else "damage"
+        row["damage_scale"] = _scale(boss, f"{path}.{power}", boss.randomize.damage * getattr(hit.power, power))
         row["arc_from_rad"], row["arc_to_rad"] = (math.radians(side) for side in hit.arc_deg)
         row["blade_rad"] = math.radians(hit.blade_deg)
+        row["shot_m_per_tick"] = hit.speed_m_per_s / TICKS_PER_S
+        row["shot_radius_m"], row["homing_rad"] = hit.radius_m, math.radians(hit.homing_deg)
         row["guard_sp"], row["shape"] = hit.guard_stamina, HIT_SHAPES.index(hit.shape)
         row["reaction"] = reactions.index(hit.reaction)
+        row["builds_up"] = bool(hit.status)
+        for name, points in hit.status.items():
+            row["build_up"][statuses.index(name)] = points
     return list(rows)
 
 
-def _decisions(boss: Boss) -> dict[str, Any]:
+def _decisions(spec: FightSpec, moves: Array) -> dict[str, Any]:
+    """Tables of the decisions; the rows of the moves get their interrupts."""
+    boss, statuses = spec.boss, [status.name for status in spec.player.statuses]
     names = [move.name for move in boss.moves]
     phases = np.zeros(len(boss.phases), dtype_of(PhaseRow))
     rules: list[Any] = []
@@ -271,7 +317,7 @@ def _decisions(boss: Boss) -> dict[str, Any]:
     links: list[tuple[Any, ...]] = []
     retreats: list[tuple[float, ...]] = []
     interrupts: list[tuple[Any, ...]] = []
-    for row, phase in zip(phases, boss.phases, strict=True):
+    for number, (row, phase) in enumerate(zip(phases, boss.phases, strict=True)):
         after = phase.after
         row["change_hp_share"], row["change_move"] = phase.changes_at_hp_share, _index(names, phase.change_move)
         row["first_approach_m"], row["down_weight"] = phase.first_approach_m, phase.down_approach_weight
@@ -281,28 +327,38 @@ def _decisions(boss: Boss) -> dict[str, Any]:
         row["near_gap_m"] = after.near_gap_m
         row["near_lo_s"], row["near_hi_s"] = after.near_s
         row["far_lo_s"], row["far_hi_s"] = after.far_s
+        row["aura_status"] = -1
+        if phase.aura is not None:
+            row["aura_status"], row["aura_m"] = statuses.index(phase.aura.status), phase.aura.within_m
+            row["aura_per_tick"] = phase.aura.points_per_s / TICKS_PER_S
         row["first_rule"], row["rules"], row["first_act"] = len(rules), len(phase.rules), len(acts)
         row["first_retreat"], row["retreats"] = len(retreats), len(after.retreats)
         retreats.extend((*retreat.gap_m, retreat.chance, *retreat.lasts_s) for retreat in after.retreats)
         act_names = [act.name for act in phase.acts]
-        timers = 0
-        for rule in phase.rules:
+        timers = _timers(phase)
+        for place, rule in enumerate(phase.rules):
             packed = np.zeros((), dtype_of(RuleRow))
             packed["bearing_lo"], packed["bearing_hi"] = (math.radians(side) for side in rule.bearing_deg)
             packed["beyond_rad"] = math.radians(rule.beyond_deg)
             packed["gap_lo"], packed["gap_hi"] = rule.gap_m
-            packed["every_s"], packed["timer"] = rule.every_s, timers if rule.every_s > 0.0 else -1
-            timers += rule.every_s > 0.0
+            packed["every_s"] = rule.every_s
+            packed["timer"] = timers.index(rule.timer or place) if rule.every_s > 0.0 else -1
+            packed["count_over"], packed["ready"] = rule.count_over, _index(act_names, rule.ready)
+            packed["after"] = len(rule.after)
+            packed["after_moves"][: len(rule.after)] = [names.index(name) for name in rule.after]
             for name, weight in rule.weights.items():
                 packed["weights"][TURN_ACT if name == TURN else act_names.index(name)] = weight
             rules.append(packed)
-        row["first_interrupt"] = len(interrupts)
-        for interrupt in phase.interrupts:
-            sides = (math.radians(side) for side in interrupt.bearing_deg)
-            given = (interrupt.at_s, *sides, *interrupt.gap_m)
-            act_row = row["first_act"] + act_names.index(interrupt.act)
-            interrupts.extend((*given, names.index(move), act_row) for move in interrupt.moves)
-        row["interrupts"] = len(interrupts) - row["first_interrupt"]
+        for move_row, name in zip(moves, names, strict=True):
+            move_row["first_interrupt"][number] = len(interrupts)
+            for interrupt in phase.interrupts:
+                if name in interrupt.moves:
+                    act_row = row["first_act"] + act_names.index(interrupt.act) if interrupt.act else -1
+                    sides = (math.radians(side) for side in interrupt.bearing_deg)
+                    given = (interrupt.at_s, interrupt.to_s, *sides, *interrupt.gap_m, interrupt.chance)
+                    nexts = (act_row, _index(names, interrupt.move), interrupt.standing, interrupt.cooled)
+                    interrupts.append((*given, names.index(name), *nexts))
+            move_row["interrupts"][number] = len(interrupts) - move_row["first_interrupt"][number]
         for act in phase.acts:
             packed = _act_row(boss, act, act_names)
             packed["first_chain"], packed["chains"] = len(chains), len(act.chains)
@@ -321,12 +377,19 @@ def _decisions(boss: Boss) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _timers(phase: Phase) -> list[str | int]:
+    """The timers of a phase's rules: a name that rules share, or the number of the one rule that has it."""
+    named = (rule.timer or number for number, rule in enumerate(phase.rules) if rule.every_s > 0.0)
+    return list(dict.fromkeys(named))
+
+
 def _act_row(boss: Boss, act: Act, act_names: list[str]) -> Any:
     row = np.zeros((), dtype_of(ActRow))
-    move = boss.moves[boss.move_index(act.name)]
-    for key in ("approach_m", "approach_s", "cooldown_s", "after_odds"):
+    move = boss.moves[boss.move_index(act.first_move)]
+    for key in ("approach_m", "approach_s", "cooldown_s", "after_odds", "cooling_weight", "gives_up", "until_m"):
         row[key] = getattr(act, key)
-    row["move"] = boss.move_index(act.name)
+    row["move"] = boss.move_index(act.first_move)
+    row["lasts_lo_s"], row["lasts_hi_s"] = act.lasts_s
     if act.run is not None:
         row["run_from_m"], row["run_chance"] = act.run.from_m, act.run.chance
         row["run_always_m"], row["run_approach_m"] = act.run.always_from_m, act.run.approach_m

@@ -360,7 +360,11 @@ def stamina_tick(hidden: Hidden, tables: Tables) -> None:
     if hidden.regen_wait_ticks > 0:
         hidden.regen_wait_ticks -= 1
     elif _regenerates(hidden, tables):
-        hidden.player_sp = min(constants.player_max_sp, hidden.player_sp + constants.sp_per_tick)
+        recovers = constants.sp_per_tick
+        for i in range(constants.status_count):
+            if hidden.status_left_s[i] > 0.0:
+                recovers = max(0.0, recovers - tables.statuses[i].sp_per_tick_lost)
+        hidden.player_sp = min(constants.player_max_sp, hidden.player_sp + recovers)
     if hidden.player_move == ROLL_MOVE:
         if hidden.payments == 0:
             hidden.player_sp = max(constants.sp_floor, hidden.player_sp - constants.roll_sp_cost)

@@ -5,6 +5,7 @@ Instances of these classes are never made: a kernel gets a row of a structured a
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -17,6 +18,7 @@ Array = npt.NDArray[Any]
 _SCALARS: dict[Any, str] = {float: "f8", int: "i4", np.uint64: "u8", Floats: "f8", Ints: "i4"}
 
 
+@cache
 def dtype_of(record: type) -> np.dtype[Any]:
     """The aligned dtype of a class: a field for each annotation, in their order.
 

@@ -107,7 +107,13 @@ def _reset(
         hidden.act_ready_s[i] = 0.0
     for i in range(hidden.rule_ready_s.shape[0]):
         hidden.rule_ready_s[i] = 0.0
-    hidden.running = 0
+    for i in range(hidden.status_points.shape[0]):
+        hidden.status_points[i], hidden.status_left_s[i] = 0.0, 0.0
+    for i in range(hidden.shot_x.shape[0]):
+        hidden.shot_move[i], hidden.shot_hit[i] = 0, 0
+        hidden.shot_x[i], hidden.shot_y[i], hidden.shot_dx[i], hidden.shot_dy[i] = 0.0, 0.0, 0.0, 0.0
+        hidden.shot_left_m[i], hidden.shot_turn_rad[i] = 0.0, 0.0
+    hidden.running, hidden.count, hidden.goal_until_m, hidden.shots = 0, 0.0, 0.0, 0
     start_boss_move(hidden, tables, constants.boss_idle_move)
     fight.step = 0
     fight.outcome = RUNNING

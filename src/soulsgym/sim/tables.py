@@ -16,13 +16,20 @@ from soulsgym.spec.player import MAX_PAYMENTS
 
 TICKS_PER_STEP = 6
 TICKS_PER_S = 60
-MAX_ACTS = 16
+MAX_ACTS = 24
 TURN_ACT = MAX_ACTS - 1
 """The column of a rule's weights that stands for turning on the spot."""
 MAX_HITS = 31
 """Blows of one move, of the boss or the player: those that landed are bits of a number."""
 MAX_INTERRUPTS = 31
-"""Moves that the interrupts of one phase name: those that were looked at are bits of a number."""
+"""Interrupts of one move in one phase: those that were looked at are bits of a number."""
+MAX_PHASES = 4
+MAX_AFTER = 12
+"""Moves that a rule may follow."""
+MAX_SHOTS = 4
+"""Shots in the air at once."""
+MAX_STATUSES = 2
+"""What can build up in the player of one fight, such as frost."""
 MAX_TIMERS = 4
 """Rules of one phase that wait for a time."""
 
@@ -63,6 +70,7 @@ class Constants:
     player_max_sp: float = _from(lambda spec: spec.player.sp)
     sp_floor: float = _from(lambda spec: spec.player.sp_floor)
     sp_per_tick: float = _from(lambda spec: spec.player.sp_per_s / TICKS_PER_S)
+    player_radius_m: float = _from(lambda spec: spec.player.radius_m)
     least_distance_m: float = _from(lambda spec: spec.boss.least_distance_m)
     flinch_s: float = _from(lambda spec: spec.player.flinch_s)
     flinch_after_s: float = _from(lambda spec: spec.player.flinch_after_s)
@@ -108,6 +116,7 @@ class Constants:
     turn_beyond_rad: float = _from(lambda spec: math.radians(spec.boss.turn_animation_beyond_deg))
     turn_around_beyond_rad: float = _from(lambda spec: math.radians(spec.boss.turn_around_beyond_deg))
     contact_drag: float = _from(lambda spec: spec.boss.contact_drag)
+    contact_push: float = _from(lambda spec: spec.boss.contact_push)
     open_damage_factor: float = _from(lambda spec: spec.boss.damage_taken_factor)
     riposte_m: float = _from(lambda spec: spec.boss.riposte_within_m)
     riposte_facing_rad: float = _from(lambda spec: math.radians(spec.boss.riposte_facing_deg))
@@ -121,6 +130,10 @@ class Constants:
     ground_uu: float = _from(lambda spec: spec.arena.ground[3])
     ground_uv: float = _from(lambda spec: spec.arena.ground[4])
     ground_vv: float = _from(lambda spec: spec.arena.ground[5])
+    lowest_x: float = _from(lambda spec: spec.arena.low_m[0])
+    highest_x: float = _from(lambda spec: spec.arena.high_m[0])
+    lowest_y: float = _from(lambda spec: spec.arena.low_m[1])
+    highest_y: float = _from(lambda spec: spec.arena.high_m[1])
     lowest_z: float = _from(lambda spec: spec.arena.low_m[2])
     fall_loop_s: float = _from(lambda spec: spec.player.fall_loop_from_s)
     fall_m_per_tick2: float = _from(lambda spec: spec.arena.fall_m_per_s2 / TICKS_PER_S**2)
@@ -142,6 +155,7 @@ class Constants:
     random_duration_s: float = _from(lambda spec: spec.boss.randomize.duration_noise_s)
 
     ticks_per_step: int = _from(lambda spec: TICKS_PER_STEP)
+    roll_flinches: int = _from(lambda spec: spec.player.roll.flinches)
     input_delay_ticks: int = _from(lambda spec: spec.player.input_delay_ticks)
     first_ticks: int = _from(
         lambda spec: TICKS_PER_STEP - int(spec.player.input_delay_ticks)
@@ -149,6 +163,7 @@ class Constants:
     regen_delay_ticks: int = _from(lambda spec: spec.player.sp_delay_ticks)
     edge_count: int = _from(lambda spec: len(spec.arena.corners))
     start_count: int = _from(lambda spec: 1 + len(spec.arena.player_starts))
+    status_count: int = _from(lambda spec: len(spec.player.statuses))
 
     idle_animation: int = _from(lambda spec: _animation(spec, "Idle"))
     walk_animation: int = _from(lambda spec: _animation(spec, "Move"))
@@ -255,8 +270,12 @@ class BossMoveRow:
     label_end_s: float
     end_s: float
     blend_s: float
+    hop_s: float
+    count: float
     hits_from_s: float
     hits_to_s: float
+    shift_scale: float  # how much of the randomisation is left for what recordings told: of the blows' shift,
+    time_scale: float  # and of the speed
     animation: int
     kind: int
     first_row: int
@@ -268,6 +287,8 @@ class BossMoveRow:
     throws: int
     first_stretch: int
     stretches: int
+    first_interrupt: Annotated[Ints, MAX_PHASES]  # by phase
+    interrupts: Annotated[Ints, MAX_PHASES]
 
 
 class ThrowRow:
@@ -301,12 +322,30 @@ class HitRow:
     blade_rad: float
     offset_m: float
     damage: float
+    reach_scale: float  # of the randomisation, as in a move's row
+    damage_scale: float
     guard_sp: float
     push_m: float
+    shot_m_per_tick: float
+    shot_radius_m: float
+    homing_rad: float
     shape: int
     sweep: int
     reaction: int
     parriable: int
+    builds_up: int
+    build_up: Annotated[Floats, MAX_STATUSES]  # points by status
+
+
+class StatusRow:
+    """A status of the player; per tick where it is a rate."""
+
+    resistance: float
+    down_per_tick: float
+    lasts_s: float
+    hp_lost: float
+    damage_factor: float
+    sp_per_tick_lost: float
 
 
 class PhaseRow:
@@ -326,14 +365,15 @@ class PhaseRow:
     near_hi_s: float
     far_lo_s: float
     far_hi_s: float
+    aura_m: float
+    aura_per_tick: float
+    aura_status: int
     change_move: int
     first_rule: int
     rules: int
     first_act: int
     first_retreat: int
     retreats: int
-    first_interrupt: int
-    interrupts: int
 
 
 class RuleRow:
@@ -345,7 +385,11 @@ class RuleRow:
     gap_lo: float
     gap_hi: float
     every_s: float
+    count_over: float
     timer: int
+    ready: int
+    after: int
+    after_moves: Annotated[Ints, MAX_AFTER]
     weights: Annotated[Floats, MAX_ACTS]
 
 
@@ -360,15 +404,20 @@ class RetreatRow:
 
 
 class InterruptRow:
-    """A moment of a move at which it may be dropped for an act."""
+    """A moment of a move at which it may be dropped for an act, or for a move where `act` is -1."""
 
     at_s: float
+    to_s: float  # -1: looked at once
     bearing_lo: float
     bearing_hi: float
     gap_lo: float
     gap_hi: float
+    chance: float
     move: int
     act: int
+    next_move: int
+    standing: int
+    cooled: int
 
 
 class ActRow:
@@ -377,6 +426,10 @@ class ActRow:
     approach_m: float
     approach_s: float
     cooldown_s: float
+    cooling_weight: float
+    lasts_lo_s: float
+    lasts_hi_s: float
+    until_m: float
     after_odds: float
     room_forward_m: float
     room_right_m: float
@@ -388,6 +441,7 @@ class ActRow:
     move: int
     first_chain: int
     chains: int
+    gives_up: int
     has_room: int
     has_then: int
     then_weights: Annotated[Floats, MAX_ACTS]
@@ -431,10 +485,11 @@ class Tables:
     strikes: Annotated[Sequence[StrikeRow], 64]
     hits: Annotated[Sequence[HitRow], 160]
     throws: Annotated[Sequence[ThrowRow], 32]
+    statuses: Annotated[Sequence[StatusRow], MAX_STATUSES]
     stretches: Annotated[Sequence[StretchRow], 64]
-    phases: Annotated[Sequence[PhaseRow], 4]
+    phases: Annotated[Sequence[PhaseRow], MAX_PHASES]
     retreats: Annotated[Sequence[RetreatRow], 16]
-    interrupts: Annotated[Sequence[InterruptRow], 64]
+    interrupts: Annotated[Sequence[InterruptRow], 128]
     rules: Annotated[Sequence[RuleRow], 64]
     acts: Annotated[Sequence[ActRow], 64]
     chains: Annotated[Sequence[ChainRow], 160]

@@ -24,6 +24,8 @@ from soulsgym.sim.combat import (
     may_riposte,
     player_blows,
     separate,
+    shots_tick,
+    status_tick,
 )
 from soulsgym.sim.geometry import cosine, ground_z, heading_to, sine, wrap
 from soulsgym.sim.hidden import FALL_MOVE, Hidden
@@ -156,6 +158,10 @@ def _fight_tick(
         player_blows(hidden, fight, tables, distance, dx, dy)
         if hidden.boss_hp > 0.0 and hidden.player_move != FALL_MOVE:
             boss_blows(hidden, fight, tables, distance, dx, dy)
+            if hidden.shots > 0:
+                shots_tick(hidden, fight, tables)
+    if constants.status_count > 0 and hidden.player_hp > 0.0 and hidden.boss_hp > 0.0:
+        status_tick(hidden, fight, tables, distance)
     hidden.since_strike_s += constants.tick_s
     if hidden.since_strike_s >= constants.poise_recovery_s:
         hidden.boss_poise = constants.boss_max_poise
@@ -222,8 +228,10 @@ def show_record(hidden: Hidden, fight: Fight, tables: Tables) -> None:
     fight.boss_pose[3] = boss_heading(hidden)
     nx, ny = -sine(hidden.camera_heading), -cosine(hidden.camera_heading)
     flat = math.sqrt(1.0 - constants.camera_view_z * constants.camera_view_z)
-    fight.camera_pose[0] = hidden.pivot_x - constants.camera_distance_m * nx
-    fight.camera_pose[1] = hidden.pivot_y - constants.camera_distance_m * ny
+    # Walls stop the camera, too.
+    x, y = hidden.pivot_x - constants.camera_distance_m * nx, hidden.pivot_y - constants.camera_distance_m * ny
+    fight.camera_pose[0] = min(max(x, constants.lowest_x), constants.highest_x)
+    fight.camera_pose[1] = min(max(y, constants.lowest_y), constants.highest_y)
     fight.camera_pose[2] = max(hidden.player_z, constants.lowest_z) + constants.camera_height_m
     fight.camera_pose[3], fight.camera_pose[4], fight.camera_pose[5] = nx * flat, ny * flat, constants.camera_view_z
     fight.player_animation = hidden.player_animation

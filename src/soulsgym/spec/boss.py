@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
@@ -30,9 +31,9 @@ MoveKind = Literal[
     "attack", "hop", "idle", "walk", "retreat", "strafe", "turn", "transform", "open", "parried", "executed"
 ]
 MOVE_KINDS: tuple[str, ...] = get_args(MoveKind)
-HitShape = Literal["sector", "thrust", "disc"]
+HitShape = Literal["sector", "thrust", "disc", "shot"]
 HIT_SHAPES: tuple[str, ...] = get_args(HitShape)
-SIMULATED_TABLES = frozenset({"opened", "defence", "randomize", "draw", "move", "phase"})
+SIMULATED_TABLES = frozenset({"opened", "defence", "randomize", "draw", "known", "move", "phase"})
 """Tables of a boss's file that only the simulator reads."""
 TURN = "turn"
 """The act that turns on the spot; every other act is the move it begins with."""
@@ -44,6 +45,8 @@ WIDEST_SHARE = 0.45
 """At twice this a number is still drawn above 0."""
 FASTEST_TURN_DEG_PER_S = 3600.0
 """One radian a tick, about as far as the simulator's turning is exact."""
+NEVER_S = 1e6
+"""A time that never comes."""
 ANYWHERE_M = 1e6
 """A distance that sets no limit."""
 ALL_ROUND_DEG = (-HALF_TURN_DEG, HALF_TURN_DEG)
@@ -125,8 +128,12 @@ class Hit:
     sweep: bool = False
     blade_deg: Angle = 0.0
     offset_m: Number = 0.0
+    speed_m_per_s: FromTenth = 0.0
+    radius_m: Body = 0.0
+    homing_deg: Angle = 0.0
     power: Annotated[Power, Mark.SAME_TABLE]
     guard_stamina: NotNegative
+    status: Mapping[str, NotNegative] = field(default_factory=dict)  # points that it builds up, by status
     reaction: str
     push_m: NotNegative = 0.0
     parriable: bool = False
@@ -143,6 +150,8 @@ class BossMove:
     label_end_s: NotNegative
     end_s: MoveTime
     blend_s: NotNegative = 0.0
+    hop_s: NotNegative = NEVER_S
+    count: NotNegative = 0.0
     motion: Motion | None = None
     tracks: Annotated[tuple[Track, ...], Key("track"), Mark.NAMED] = ()
     stretches: Annotated[tuple[Stretch, ...], Key("stretch"), Mark.NAMED] = ()
@@ -180,31 +189,50 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Act:
-    """A choice of the decision table: walk or run up, then a chain of moves.
+    """A choice of the decision table: walk or run up, then a chain of moves that begins with that of its name.
 
     After a hop one of the acts in `then` may follow at once, unless the player is more than `then_within_deg` round.
+    An act that begins with walking or circling goes on for a time drawn from `lasts_s`, or until within `until_m`.
     """
 
     name: str
+    move: str = ""  # that it begins with, if it is called otherwise
     approach_m: NotNegative = ANYWHERE_M
     approach_s: NotNegative = 0.0
+    gives_up: bool = False
     run: Annotated[Run | None, Mark.COVERED] = None
     cooldown_s: NotNegative
+    cooling_weight: NotNegative = 1.0
+    lasts_s: Span = (0.0, 0.0)
+    until_m: NotNegative = 0.0
     after_odds: Share
     room_m: NotNegative = 0.0
     chains: Annotated[tuple[Chain, ...], Mark.COVERED] = (Chain(1.0),)
     then: Mapping[str, NotNegative] = field(default_factory=dict)
     then_within_deg: Angle = HALF_TURN_DEG
 
+    @property
+    def first_move(self) -> str:
+        """The move that it begins with."""
+        return self.move or self.name
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """Weights of the acts for a region around the boss; with `every_s` it fits again only after that time."""
+    """Weights of the acts for a region around the boss; with `every_s` it fits again only after that time.
+
+    It may ask for one of the moves in `after` to have been the last, for a count, and for an act that has cooled down.
+    Rules of one `timer` wait together: when one of them has decided, none fits before its time.
+    """
 
     bearing_deg: Bearing = ALL_ROUND_DEG
     beyond_deg: Angle = 0.0
     gap_m: Span = EVERY_GAP_M
     every_s: FromTenth = 0.0
+    after: Words = ()
+    count_over: NotNegative = -1.0
+    ready: str = ""
+    timer: str = ""
     weights: Mapping[str, NotNegative]
 
 
@@ -233,13 +261,30 @@ class After:
 
 @dataclass(frozen=True, kw_only=True)
 class Interrupt:
-    """A moment of some moves in which the boss may drop what he does for an act, if the player is in the region."""
+    """A moment of some moves in which the boss may drop what he does for an act or a move.
+
+    It asks for the player to be in the region. With `to_s` the moment lasts until then: he waits for him to come there.
+    """
 
     moves: Words
     at_s: NotNegative
+    to_s: NotNegative = -1.0
     bearing_deg: Bearing = ALL_ROUND_DEG
     gap_m: Span = EVERY_GAP_M
-    act: str
+    chance: Share = 1.0
+    standing: bool = False
+    cooled: bool = False
+    act: str = ""
+    move: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aura:
+    """A status that builds up in a player who is near."""
+
+    status: str
+    within_m: NotNegative
+    points_per_s: NotNegative
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +297,7 @@ class Phase:
     first_approach_s: Span
     down_approach_weight: NotNegative
     after: After
+    aura: Aura | None = None
     rules: Annotated[tuple[Rule, ...], Key("rule")] = ()
     acts: Annotated[tuple[Act, ...], Key("act"), Mark.NAMED] = ()
     interrupts: Annotated[tuple[Interrupt, ...], Key("interrupt")] = ()
@@ -308,6 +354,8 @@ class Frame(Health):
     turn_animation_beyond_deg: Angle
     turn_around_beyond_deg: Angle
     contact_drag: Share
+    contact_push: Share = 0.0
+    bulk_m: Body = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,6 +387,7 @@ class BossFile(Head):
     defence: Defence
     randomize: Randomize
     draw: DrawBounds | None = None
+    known: Any = None
     game: GameTable | None = None
     move: Any = None
     phase: Any = None
@@ -359,6 +408,8 @@ class Boss(Head, Frame, Opened):
     defence: Defence
     randomize: Randomize
     draw: DrawBounds | None = None
+    known: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """By key, the interval in which a measured number lies; a drawn variant moves it within."""
     game: GameTable | None = None
     moves: tuple[BossMove, ...] = ()
     phases: tuple[Phase, ...] = ()
@@ -389,8 +440,33 @@ def parse_boss(file: Path, content: dict[str, Any], animations: tuple[str, ...],
     phases = _phases(table, moves, sources)
     if read.game is not None:
         check_game(table.table("game"), read.game, len(phases))
-    values = {key: value for key, value in vars(read).items() if key not in ("body", "opened", "move", "phase")}
-    return Boss(**values, **vars(read.body), **vars(read.opened), moves=moves, phases=phases, sources=sources)
+    values = {
+        key: value for key, value in vars(read).items() if key not in ("body", "opened", "known", "move", "phase")
+    }
+    return Boss(**values, **vars(read.body), **vars(read.opened), moves=moves, phases=phases,
+                known=_known(table, content), sources=sources)  # fmt: skip
+
+
+def _known(table: Table, content: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """The intervals of measured numbers, each beside how often it was seen: `key = [n, low, high]`."""
+    if "known" not in content:
+        return {}
+    inner, found = table.table("known"), {}
+    for key, row in inner.content.items():
+        number: Any = content
+        for part in key.split("."):
+            number = number.get(part) if isinstance(number, Mapping) else None
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise inner.error(key, row, "names no number of this file")
+        is_row = isinstance(row, list) and len(row) == 3
+        if not is_row or not all(isinstance(one, (int, float)) and math.isfinite(one) for one in row):
+            raise inner.error(
+                key, row, "must be a list of 3 numbers: how often it was seen, its lowest and its highest"
+            )
+        if not row[1] <= number <= row[2]:
+            raise inner.error(key, row, f"does not hold {number:g}, which the file says")
+        found[key] = (float(row[1]), float(row[2]))
+    return found
 
 
 def _game_boss(table: Table, sources: dict[str, str]) -> Boss:
@@ -433,6 +509,8 @@ def _check_move(table: Table, move: BossMove, animations: tuple[str, ...], react
         table.check_known("animation", move.animation, animations)
     table.check_at_most("label_end_s", move.label_end_s, move.end_s)
     table.check_at_most("link_s", move.link_s, move.label_end_s)
+    if "hop_s" in table.content:
+        table.check_at_most("hop_s", move.hop_s, move.label_end_s)
     if move.motion is not None:
         check_motion(table.table("motion"), move.motion, MOTION_KEYS)
     windows: tuple[Track | Stretch | Hit, ...] = (*move.tracks, *move.stretches, *move.hits)
@@ -465,6 +543,7 @@ def _check_window(table: Table, from_s: float, to_s: float, end_s: float) -> Non
 SHAPE_KEYS = {
     "inner_m": ("sector", "thrust"), "half_width_m": ("thrust",), "offset_m": ("disc",),
     "arc_deg": ("sector",), "sweep": ("sector",), "blade_deg": ("sector",),
+    "speed_m_per_s": ("shot",), "radius_m": ("shot",), "homing_deg": ("shot",),
 }  # fmt: skip
 """Keys of a blow that only some shapes have."""
 
@@ -478,6 +557,11 @@ def _check_hit(table: Table, hit: Hit, reactions: tuple[str, ...]) -> None:
         raise table.missing("half_width_m", "a number")
     if hit.shape == "sector" and "arc_deg" not in given:
         raise table.missing("arc_deg", "a list of numbers")
+    for key in ("speed_m_per_s", "radius_m"):
+        if hit.shape == "shot" and key not in given:
+            raise table.missing(key, "a number")
+    if hit.shape == "shot" and hit.parriable:
+        raise table.error("parriable", hit.parriable, "means nothing for a shot, which nobody can parry")
     if hit.sweep and "blade_deg" not in given:
         raise table.missing("blade_deg", "a number")
     if "blade_deg" in given and not hit.sweep:
@@ -518,19 +602,27 @@ def _check_moves(table: Table, moves: tuple[BossMove, ...]) -> None:
             raise table.error(f"move.{move.name}.grab_move", move.grab_move, f"is no move of kind 'attack'{near}")
 
 
+BEGINNING_KINDS = ("attack", "hop", "walk", "strafe")
+"""Kinds of moves that an act may begin with."""
+LASTING_KINDS = ("walk", "strafe")
+"""Those of them that go on for as long as the act says."""
+
+
 def _attacks(moves: tuple[BossMove, ...]) -> tuple[str, ...]:
     return tuple(move.name for move in moves if move.kind == "attack")
 
 
 def _phases(table: Table, moves: tuple[BossMove, ...], sources: dict[str, str]) -> tuple[Phase, ...]:
     phases: list[Phase] = []
-    beginnings = tuple(move.name for move in moves if move.kind in ("attack", "hop") and move.name != TURN)
+    beginnings = tuple(move.name for move in moves if move.kind in BEGINNING_KINDS and move.name != TURN)
     for number, (name, inner) in enumerate(table.tables("phase"), start=1):
         if name != str(number):
             raise table.error(f"phase.{name}", name, f"must be phase {number}")
         for act, row in inner.tables("act"):
-            if act not in beginnings:
-                raise row.error("", act, f"is no move of kind 'attack' or 'hop'{suggestion(act, beginnings)}")
+            key, move = ("move", row.text("move")) if "move" in row.content else ("", act)
+            if move not in beginnings or act == TURN:
+                kinds = " or ".join(repr(kind) for kind in BEGINNING_KINDS)
+                raise row.error(key, move, f"is no move of kind {kinds}{suggestion(move, beginnings)}")
         phases.append(inner.read(Phase, sources))
         _check_phase(inner, phases[-1], moves)
     if not phases:
@@ -549,15 +641,42 @@ def _check_phase(table: Table, phase: Phase, moves: tuple[BossMove, ...]) -> Non
         _check_act(inner, act, moves, acts)
     if not phase.rules:
         raise table.error("rule", None, "is missing; give at least one")
+    waits: dict[str, float] = {}
     for rule, inner in zip(phase.rules, table.rows("rule"), strict=True):
+        if rule.timer and rule.every_s != waits.setdefault(rule.timer, rule.every_s or -1.0):
+            raise inner.error("timer", rule.timer, "needs every_s, and the same for all rules that share it")
         _check_weights(inner, "weights", rule.weights, (*acts, TURN))
+        if rule.ready:
+            inner.check_known("ready", rule.ready, acts)
+        for name in rule.after:
+            inner.check_known("after", name, tuple(move.name for move in moves))
     for interrupt, inner in zip(phase.interrupts, table.rows("interrupt"), strict=True):
-        inner.check_known("act", interrupt.act, acts)
+        _check_interrupt(inner, interrupt, acts, moves)
         for name in interrupt.moves:
             inner.check_known("moves", name, _attacks(moves))
         for move in moves:
-            if move.name in interrupt.moves and interrupt.at_s > move.end_s:
-                raise inner.error("at_s", interrupt.at_s, f"lies past the end of {move.name!r} at {move.end_s:g}")
+            for key in ("at_s", "to_s"):
+                if move.name in interrupt.moves and getattr(interrupt, key) > move.end_s:
+                    past = f"lies past the end of {move.name!r} at {move.end_s:g}"
+                    raise inner.error(key, getattr(interrupt, key), past)
+
+
+def _check_interrupt(table: Table, interrupt: Interrupt, acts: tuple[str, ...], moves: tuple[BossMove, ...]) -> None:
+    if "act" in table.content and "move" in table.content:
+        raise table.error("move", interrupt.move, "stands beside act; give one of them")
+    if "move" in table.content:
+        table.check_known("move", interrupt.move, _attacks(moves))
+    else:
+        table.check_known("act", table.text("act"), acts)
+        kind = next(move.kind for move in moves if move.name == interrupt.act)
+        if kind in LASTING_KINDS:
+            raise table.error("act", interrupt.act, f"begins with a {kind}, which no attack is dropped for")
+    if interrupt.cooled and not interrupt.act:
+        raise table.error("cooled", interrupt.cooled, "is for an act; a move has no cooldown")
+    if "to_s" in table.content and interrupt.to_s <= interrupt.at_s:
+        raise table.error("to_s", interrupt.to_s, f"must come after at_s = {interrupt.at_s:g}")
+    if "to_s" in table.content and "chance" in table.content:
+        raise table.error("chance", interrupt.chance, "is for a moment; one that lasts until to_s is always taken")
 
 
 def _check_change(table: Table, phase: Phase, moves: tuple[BossMove, ...]) -> None:
@@ -585,7 +704,7 @@ def _check_after(table: Table, after: After, moves: tuple[str, ...]) -> None:
 def _check_act(table: Table, act: Act, moves: tuple[BossMove, ...], acts: tuple[str, ...]) -> None:
     kinds = {move.name: move.kind for move in moves}
     for index, chain in enumerate(act.chains):
-        before = act.name
+        before = act.first_move
         for number, link in enumerate(chain.links):
             where = f"chains[{index}].links[{number}].move"
             if kinds.get(link.move) != "attack":
@@ -597,9 +716,16 @@ def _check_act(table: Table, act: Act, moves: tuple[BossMove, ...], acts: tuple[
     if not any(chain.weight for chain in act.chains):
         weights = [chain.weight for chain in act.chains]
         raise table.error("chains", weights, "must hold at least one weight above 0")
+    for key in ("lasts_s", "until_m"):
+        if key in table.content and kinds[act.first_move] not in LASTING_KINDS:
+            wrong = f"is for acts that walk or circle; {act.name!r} is of kind {kinds[act.first_move]!r}"
+            raise table.error(key, table.content[key], wrong)
+    if kinds[act.first_move] in LASTING_KINDS and "lasts_s" not in table.content:
+        raise table.missing("lasts_s", "two numbers to draw from")
     for key, value in (("then", list(act.then)), ("room_m", act.room_m)):
-        if value and kinds[act.name] != "hop":
-            raise table.error(key, value, f"is for hops; {act.name!r} is of kind {kinds[act.name]!r}")
+        if value and kinds[act.first_move] != "hop":
+            kind = kinds[act.first_move]
+            raise table.error(key, value, f"is for hops; {act.first_move!r} is of kind {kind!r}")
     if "then" in table.content:
         _check_weights(table, "then", act.then, acts)
     if act.run is not None:

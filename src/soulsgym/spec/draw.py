@@ -24,6 +24,7 @@ from soulsgym.spec.boss import (
     HALF_TURN_DEG,
     LARGEST_BODY_M,
     LONGEST_S,
+    Boss,
     DrawBounds,
 )
 from soulsgym.spec.fight import (
@@ -45,12 +46,27 @@ MAX_STRENGTH = 2.0
 DRAWN_SOURCES = ("guess", "derived")
 KINDS = {
     "reach": ("reach_m", "half_width_m", "inner_m", "offset_m", "radius_m", "riposte_within_m", "push_m", "arrive_m"),
-    "arc": ("arc_deg", "blade_deg", "riposte_facing_deg", "turn_animation_beyond_deg", "turn_around_beyond_deg"),
+    "arc": (
+        "arc_deg",
+        "blade_deg",
+        "homing_deg",
+        "riposte_facing_deg",
+        "turn_animation_beyond_deg",
+        "turn_around_beyond_deg",
+    ),
     "damage": ("damage", "attack", "guard_stamina", "damage_taken_factor"),
     "motion": ("forward_m", "right_m", "chase_share"),
     "tracking": ("deg_per_s", "turn_deg_per_s"),
     "weight": ("weight", "weights", "down_approach_weight"),
-    "approach": ("approach_m", "approach_s", "first_approach_m", "first_approach_s", "near_gap_m", "within_m"),
+    "approach": (
+        "approach_m",
+        "approach_s",
+        "first_approach_m",
+        "first_approach_s",
+        "near_gap_m",
+        "within_m",
+        "until_m",
+    ),
     "after": ("after_odds", "near_s", "far_s", "back_off_m", "back_off_s"),
     "recovery": ("poise_recovery_s", "cooldown_s"),
 }
@@ -62,6 +78,7 @@ HIGHEST = {
     "radius_m": LARGEST_BODY_M,
     "arc_deg": FULL_CIRCLE_DEG,
     "blade_deg": HALF_TURN_DEG,
+    "homing_deg": HALF_TURN_DEG,
     "riposte_facing_deg": HALF_TURN_DEG,
     "turn_animation_beyond_deg": HALF_TURN_DEG,
     "turn_around_beyond_deg": HALF_TURN_DEG,
@@ -73,7 +90,7 @@ HIGHEST = {
 LOWEST = {"damage_taken_factor": 1.0, "attack": 1.0, "poise_recovery_s": 0.1}
 TIMELESS_KINDS = ("idle", "walk", "retreat", "strafe", "executed")
 """Kinds of moves whose length is not drawn: they go on as long as they are needed, or as long as the riposte takes."""
-END_TIMES = ("link_s", "label_end_s", "end_s")
+END_TIMES = ("link_s", "hop_s", "label_end_s", "end_s")
 
 
 def draw_variant(boss: str, seed: int, strength: float = 1.0, data: Path = DATA) -> dict[str, Any]:
@@ -95,9 +112,19 @@ def draw_spec(files: FightFiles, seed: int, strength: float = 1.0) -> FightSpec:
 def write_overlay(path: Path | str, boss: str, seed: int, strength: float = 1.0, data: Path = DATA) -> Path:
     """Write a drawn variant as an overlay file, all of it or nothing; a file that is there stays as it is."""
     target = expanded(path)
+    check_variant_name(target)
+    write_new(target, _head(target, boss, seed, strength) + tomli_w.dumps(draw_variant(boss, seed, strength, data)))
+    return target
+
+
+def check_variant_name(target: Path) -> None:
+    """Refuse a name that no variant's file can have."""
     if target.suffix != ".toml":
         raise MisuseError(f"{target} does not end in .toml, as a variant's file must; give a name that does")
-    text = _head(target, boss, seed, strength) + tomli_w.dumps(draw_variant(boss, seed, strength, data))
+
+
+def write_new(target: Path, text: str) -> None:
+    """Write a text file, all of it or nothing; a file that is there stays as it is."""
     try:
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=target.parent, delete=False) as file:
             file.write(text)
@@ -111,7 +138,6 @@ def write_overlay(path: Path | str, boss: str, seed: int, strength: float = 1.0,
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise MisuseError(f"{target} cannot be written: {reason}; give another place") from error
-    return target
 
 
 def _head(target: Path, boss: str, seed: int, strength: float) -> str:
@@ -131,16 +157,15 @@ def _changes(files: FightFiles, seed: int, strength: float) -> dict[str, Any]:
     if boss.draw is None:
         raise DataError(files.boss.path, "draw", None, "is missing; a drawn variant needs the bounds of its numbers")
     generator = np.random.default_rng(np.random.SeedSequence([DRAWS, int(seed)]))
-    return _Drawing(boss.sources, boss.draw, float(strength), generator).boss(files.content)
+    return _Drawing(boss, boss.draw, float(strength), generator).boss(files.content)
 
 
 class _Drawing:
     """The draws of one variant, in the order of the boss's file."""
 
-    def __init__(
-        self, sources: Mapping[str, str], bounds: DrawBounds, strength: float, generator: np.random.Generator
-    ) -> None:
-        self._sources, self._bounds, self._strength, self._generator = sources, bounds, strength, generator
+    def __init__(self, boss: Boss, bounds: DrawBounds, strength: float, generator: np.random.Generator) -> None:
+        self._sources, self._bounds, self._strength, self._generator = boss.sources, bounds, strength, generator
+        self._intervals = boss.known
 
     def boss(self, content: Mapping[str, Any]) -> dict[str, Any]:
         """What changes of a boss's content."""
@@ -149,7 +174,24 @@ class _Drawing:
         changes["move"] = {
             name: self._move(f"move.{name}", move, needed_s.get(name, 0.0)) for name, move in content["move"].items()
         }
+        self._known(content, changes)
         return _without_empty(changes)
+
+    def _known(self, content: Mapping[str, Any], changes: dict[str, Any]) -> None:
+        """Move what recordings told within its interval; the times of one move all together, to keep their order."""
+        shared: dict[str, float] = {}
+        for key, (low, high) in self._intervals.items():
+            path = key.split(".")
+            table, below = changes, content
+            for part in path[:-1]:
+                table, below = table.setdefault(part, {}), below[part]
+            unit = self._unit()
+            if path[-1].endswith("_s"):
+                unit = shared.setdefault(".".join(path[:2]), unit)
+            value = float(below[path[-1]])
+            table[path[-1]] = round(min(max(value + unit * 0.5 * (high - low), low), high), 6) if unit else value
+        for name, move in changes["move"].items():
+            fit_times(content["move"][name], move)
 
     def _unit(self) -> float:
         return self._strength * self._generator.uniform(-1.0, 1.0)
@@ -221,6 +263,21 @@ class _Drawing:
         return changes | _ordered(after, drawn, fixed, needed_s)
 
 
+def fit_times(move: Mapping[str, Any], changes: dict[str, Any]) -> None:
+    """Keep the times of a changed move in their order: nothing in it lasts longer than the move itself."""
+    after = overlay(move, changes)
+    end_s = after["end_s"]
+    label_end_s = min(after["label_end_s"], end_s)
+    for key, most_s in (("label_end_s", end_s), ("link_s", label_end_s), ("hop_s", label_end_s)):
+        if after.get(key, 0.0) > most_s:
+            changes[key] = most_s
+    for kind in ("track", "stretch", "hit"):
+        for name, window in after.get(kind, {}).items():
+            if window["to_s"] > end_s:
+                own = changes.setdefault(kind, {}).setdefault(name, {})
+                own["from_s"], own["to_s"] = min(window["from_s"], end_s), end_s
+
+
 def _scaled(key: str, value: float, factor: float) -> float:
     if factor == 1.0:
         return value
@@ -263,7 +320,8 @@ def _interrupted_until(phases: Mapping[str, Any]) -> dict[str, float]:
     times: dict[str, float] = {}
     for phase in phases.values():
         for interrupt in phase.get("interrupt", ()):
-            times |= {name: max(times.get(name, 0.0), float(interrupt["at_s"])) for name in interrupt["moves"]}
+            last_s = float(interrupt.get("to_s", interrupt["at_s"]))
+            times |= {name: max(times.get(name, 0.0), last_s) for name in interrupt["moves"]}
     return times
 
 
@@ -275,10 +333,12 @@ def _ordered(
     throws = [throw["at_s"] for throw in move.get("throw", {}).values()]
     needed_s = max([needed_s, *(window["to_s"] for window in windows), *throws, *fixed.values()])
     put_right, high_s = {}, LONGEST_S
-    for key, low_s in (("end_s", needed_s), ("label_end_s", fixed.get("link_s", 0.0)), ("link_s", 0.0)):
+    shown_s = max(fixed.get("link_s", 0.0), fixed.get("hop_s", 0.0))
+    for key, low_s in (("end_s", needed_s), ("label_end_s", shown_s), ("link_s", 0.0), ("hop_s", 0.0)):
         if key in drawn:
             put_right[key] = min(max(drawn[key], low_s), high_s)
-        high_s = put_right.get(key, fixed.get(key, high_s))  # what comes before ends no later
+        if key in ("end_s", "label_end_s"):
+            high_s = put_right.get(key, fixed.get(key, high_s))  # what comes before ends no later
     return put_right
 
 

@@ -206,6 +206,7 @@ def _made(files: FightFiles, file: Path, content: dict[str, Any], variant: str) 
     boss = parse_boss(file, content, boss_labels, reactions)
     if boss.moves:
         check_attack_types(boss, file, player, files.characters[0].path)
+        check_statuses(boss, file, player)
     if boss.game is not None or player.attributes:
         check_attributes(player, files.characters[0].path, title)
     if boss.game is not None and title.lock_on is None:
@@ -249,11 +250,16 @@ def _arena(file: TextFile, name: str, simulated: bool) -> Arena:
     return parse_arena(file.path, _content(file), name, simulated=simulated)
 
 
+def known_bosses(data: Path = DATA) -> dict[str, Path]:
+    """The bosses of all titles, by name, and their files."""
+    return {file.stem: file for file in sorted(data.glob("*/bosses/*.toml")) if "." not in file.stem}
+
+
 def boss_file(boss: str, data: Path = DATA) -> Path:
     """The file of a boss by its name or its path."""
     if is_path(boss):
         return expanded(boss)
-    known = {file.stem: file for file in sorted(data.glob("*/bosses/*.toml")) if "." not in file.stem}
+    known = known_bosses(data)
     if boss not in known:
         raise MisuseError(f"boss {boss!r} is not known{suggestion(boss, known)}")
     return known[boss]
@@ -278,6 +284,23 @@ def check_attack_types(boss: Boss, boss_file: Path, player: Player, player_file:
     blows |= {throw.power for move in boss.moves for throw in move.throws}
     _check_types(player_file, player.defence, blows)
     _check_types(boss_file, boss.defence, {strike.power for move in player.moves for strike in move.strikes})
+
+
+def check_statuses(boss: Boss, file: Path, player: Player) -> None:
+    """Refuse a boss who builds up a status that the character knows nothing of."""
+    known = {status.name for status in player.statuses}
+    named: dict[str, tuple[str, str | float]] = {
+        f"move.{move.name}.hit.{hit.name}.status.{name}": (name, points)
+        for move in boss.moves
+        for hit in move.hits
+        for name, points in hit.status.items()
+    }
+    for number, phase in enumerate(boss.phases, start=1):
+        if phase.aura is not None:
+            named[f"phase.{number}.aura.status"] = phase.aura.status, phase.aura.status
+    for key, (name, value) in named.items():
+        if name not in known:
+            raise DataError(file, key, value, f"is no status of the character {player.name!r}{suggestion(name, known)}")
 
 
 def check_attributes(player: Player, file: Path, title: Title) -> None:

@@ -98,7 +98,7 @@ class GameSetup(GameTable):
 
     def boss_move(self, animation: str, phase: int) -> int:
         """The move that an animation of the boss is in this phase; -1 for none."""
-        if not self.boss_moves:
+        if phase > len(self.boss_moves):  # nobody has described it
             return NO_MOVE
         return self.boss_moves[phase - 1].get(animation, NO_MOVE)
 
@@ -145,8 +145,8 @@ def game_setup(spec: FightSpec, table: GameTable, lock_on: LockOn) -> GameSetup:
         player_animations=spec.player_animations,
         boss_animations=spec.boss_animations,
         move_names=tuple(move.name for move in boss.moves),
-        boss_moves=_boss_moves(boss),
-        player_moves=_player_moves(player),
+        boss_moves=boss_moves_by_animation(boss),
+        player_moves=player_moves_by_animation(player),
         label_s_per_step=player.label_s_per_step,
     )
 
@@ -163,14 +163,15 @@ def _named(boss: Boss, phase: int, change: PhaseChange) -> PhaseChange:
     return replace(change, animation=animation)
 
 
-def _player_moves(player: Player) -> dict[str, int]:
+def player_moves_by_animation(player: Player) -> dict[str, int]:
+    """The move that each animation of the player stands for."""
     moves = {move.animation: index for index, move in reversed(list(enumerate(player.moves)))}
     moves |= dict.fromkeys(player.roll.animations, ROLL_MOVE)
     return moves | dict.fromkeys(player.fall_animations, FALL_MOVE)
 
 
-def _boss_moves(boss: Boss) -> tuple[dict[str, int], ...]:
-    """A name may be another move in another phase: the phase's own come first, then those of no phase."""
+def boss_moves_by_animation(boss: Boss) -> tuple[dict[str, int], ...]:
+    """By phase, the move that each animation stands for: the phase's own come first, then those of no phase."""
     own = [_moves_of_phase(boss, phase) for phase in range(len(boss.phases))]
     anywhere = set(range(len(boss.moves))) - set().union(*own)
     by_phase = []
@@ -181,7 +182,7 @@ def _boss_moves(boss: Boss) -> tuple[dict[str, int], ...]:
 
 
 def _moves_of_phase(boss: Boss, phase: int) -> set[int]:
-    names = {act.name for act in boss.phases[phase].acts} - {"turn"}
+    names = {act.first_move for act in boss.phases[phase].acts}
     names |= {link.move for act in boss.phases[phase].acts for chain in act.chains for link in chain.links}
     names |= {move.grab_move for move in boss.moves if move.name in names and move.grab_move}
     known = {move.name: index for index, move in enumerate(boss.moves)}

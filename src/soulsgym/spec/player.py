@@ -158,6 +158,7 @@ class Roll:
     backward_left_m: Numbers
     on_light: str
     on_heavy: str
+    flinches: bool = True  # a blow is only shown and the roll goes on, instead of ending it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +187,19 @@ class Weapon:
     """What the player hits with."""
 
     attack: FromOne
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """What builds up in the player, and what it does to him once it is as much as he resists."""
+
+    name: str
+    resistance: FromOne
+    points_per_s: NotNegative  # that it goes down by itself
+    lasts_s: NotNegative
+    hp_share: Share  # of full health, lost at once
+    damage_taken_factor: FromOne
+    sp_per_s_lost: NotNegative  # of the recovery of stamina
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,6 +234,7 @@ class CharacterFile:
     roll: Roll
     flinch: Flinch
     fall: Fall
+    statuses: Annotated[tuple[Status, ...], Key("status"), Mark.NAMED] = ()
     moves: Annotated[tuple[PlayerMove, ...], Key("move"), Mark.NAMED] = ()
 
 
@@ -233,6 +248,7 @@ class Player(Clock, Frame, Weapon, Flinch, Fall):
     camera: Camera
     roll: Roll
     moves: tuple[PlayerMove, ...]
+    statuses: tuple[Status, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
@@ -306,7 +322,7 @@ def parse_player(file: Path, content: dict[str, Any], animations: tuple[str, ...
     _check_names(table, read.moves, read.roll)
     return Player(
         name=read.name, defence=read.defence, walk=read.walk, camera=read.camera, roll=read.roll,
-        moves=tuple(_armed(move, read.weapon.attack) for move in read.moves), sources=sources,
+        moves=tuple(_armed(move, read.weapon.attack) for move in read.moves), statuses=read.statuses, sources=sources,
         **vars(read.clock), **vars(read.body), **vars(read.weapon), **vars(read.flinch), **vars(read.fall),
     )  # fmt: skip
 

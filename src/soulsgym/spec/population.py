@@ -66,7 +66,7 @@ class Population:
         n: int,
         *,
         strength: float = 1.0,
-        renew_after: float = 4.0,
+        renew_after: float = 16.0,
         data: Path = DATA,
     ) -> None:
         if not variants:

@@ -21,6 +21,7 @@ class Attribute:
     offset: Annotated[int, Meta(ge=0, le=4096)]
     low: Whole
     high: Whole
+    sum_less: Whole | None = None  # it is the sum of the others less this
 
     @property
     def key(self) -> str:

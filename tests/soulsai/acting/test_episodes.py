@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from soulsai.acting.episodes import WINDOW, Episodes, Recent
+from soulsai.acting.episodes import WINDOW, Episodes, Recent, Running
+from soulsai.experience import Ended
 from soulsgym.batch import Step
 
 
@@ -22,15 +23,29 @@ def step_of(terms, steps, *, terminated=(), truncated=(), won=(), standard=None)
     return step
 
 
+class Counted:
+    """Episodes that run, and what is known of those that ended."""
+
+    def __init__(self, n, terms, *, fights):
+        self.running, self.known = Running(n, len(terms)), Episodes(terms, fights=fights)
+
+    def add(self, step):
+        self.running.add(step)
+        self.known.record(self.running.take())
+
+    def __getattr__(self, name):
+        return getattr(self.known, name)
+
+
 def test_nothing_before_the_first_end():
-    episodes = Episodes(2, ("dealt",), fights=True)
+    episodes = Counted(2, ("dealt",), fights=True)
     episodes.add(step_of([[1.0], [2.0]], [1, 1]))
     assert episodes.metrics() == {}
     assert episodes.recent_wins == (0, 0)
 
 
 def test_returns_lengths_and_wins_by_hand():
-    episodes = Episodes(3, ("dealt", "taken"), fights=True)
+    episodes = Counted(3, ("dealt", "taken"), fights=True)
     episodes.add(step_of([[1, 0], [2, -1], [0, 0]], [1, 2, 3]))
     episodes.add(step_of([[1, -3], [0, 0], [5, 0]], [4, 1, 1], terminated=[0], won=[0]))
     # The first fight begins again from nothing; the second is cut off.
@@ -53,7 +68,7 @@ def test_returns_lengths_and_wins_by_hand():
 
 
 def test_wins_count_among_standard_starts_only():
-    episodes = Episodes(4, ("dealt",), fights=True)
+    episodes = Counted(4, ("dealt",), fights=True)
     ends = step_of([[1.0]] * 4, [1] * 4, terminated=[0, 1, 2], truncated=[3], won=[0, 1], standard=[0, 2])
     episodes.add(ends)
     metrics = episodes.metrics()
@@ -62,19 +77,19 @@ def test_wins_count_among_standard_starts_only():
 
 
 def test_no_win_rate_before_the_first_standard_fight():
-    episodes = Episodes(1, ("dealt",), fights=True)
+    episodes = Counted(1, ("dealt",), fights=True)
     episodes.add(step_of([[1.0]], [1], terminated=[0], won=[0], standard=[]))
     assert "win_rate/training" not in episodes.metrics()
 
 
 def test_gymnasium_episodes_have_neither_terms_nor_wins():
-    episodes = Episodes(1, ("reward",), fights=False)
+    episodes = Counted(1, ("reward",), fights=False)
     episodes.add(step_of([[3.0]], [1], terminated=[0]))
     assert episodes.metrics() == {"return/training": 3.0, "episode/length": 1.0, "episodes": 1.0}
 
 
 def test_only_the_last_episodes_count():
-    episodes = Episodes(1, ("reward",), fights=True)
+    episodes = Counted(1, ("reward",), fights=True)
     for number in range(WINDOW + 50):
         episodes.add(step_of([[float(number)]], [1], terminated=[0], won=[0] if number < 50 else []))
     metrics = episodes.metrics()
@@ -85,7 +100,7 @@ def test_only_the_last_episodes_count():
 
 def test_more_episodes_than_the_window_end_at_once():
     n = WINDOW + 10
-    episodes = Episodes(n, ("reward",), fights=True)
+    episodes = Counted(n, ("reward",), fights=True)
     episodes.add(step_of(np.arange(n, dtype=float)[:, None], [1] * n, terminated=range(n), won=range(10)))
     assert episodes.metrics()["return/training"] == pytest.approx((10 + n - 1) / 2)
     assert episodes.recent_wins == (0, WINDOW)
@@ -94,28 +109,39 @@ def test_more_episodes_than_the_window_end_at_once():
 
 def test_state_round_trip():
     def begun():
-        return Episodes(2, ("a", "b"), fights=True)
+        return Counted(2, ("a", "b"), fights=True)
 
-    episodes = begun()
-    episodes.add(step_of([[1, 2], [3, 4]], [1, 1], terminated=[0], won=[0]))
-    state = episodes.state()
+    counted = begun()
+    counted.add(step_of([[1, 2], [3, 4]], [1, 1], terminated=[0], won=[0]))
+    running, episodes = counted.running.state(), counted.known.state()
     last = step_of([[1, 1], [1, 1]], [1, 1], terminated=[0, 1])
-    episodes.add(last)
+    counted.add(last)
     other = begun()
-    other.restore(state)
+    other.running.restore(running)
+    other.known.restore(episodes)
     other.add(last)
-    assert other.metrics() == episodes.metrics()
-    assert other.recent_wins == episodes.recent_wins == (1, 3)
-    assert state["terms"].tolist() == [[0, 0], [3, 4]]
+    assert other.metrics() == counted.metrics()
+    assert other.recent_wins == counted.recent_wins == (1, 3)
+    assert running["terms"].tolist() == [[0, 0], [3, 4]]
 
 
-def test_running_episodes_forgotten():
-    episodes = Episodes(1, ("reward",), fights=False)
-    episodes.add(step_of([[5.0]], [4]))
-    episodes.forget_running()
-    episodes.add(step_of([[1.0]], [2], terminated=[0]))
-    assert episodes.metrics()["return/training"] == 1.0
-    assert episodes.metrics()["episode/length"] == 2.0
+def test_what_ended_is_taken_once():
+    running = Running(2, 1)
+    step = step_of([[1.0], [2.0]], [1, 1], standard=[])
+    running.add(step)
+    running.add(step_of([[1.0], [2.0]], [1, 1], terminated=[1], won=[1], standard=[1]))
+    taken = running.take()
+    assert (taken.terms.tolist(), taken.lengths.tolist(), taken.won.tolist()) == ([[4.0]], [2], [True])
+    assert len(running.take().lengths) == 0
+
+
+def test_episodes_of_others_count_as_own():
+    episodes = Episodes(("dealt", "taken"), fights=True)
+    flags = np.array([True, True])
+    episodes.record(Ended(np.ones((2, 2)), np.array([10, 20]), flags, np.array([True, False]), ~flags))
+    assert episodes.recent_wins == (1, 2)
+    assert episodes.metrics()["episode/length"] == 15.0
+    assert episodes.metrics()["wins"] == 1.0
 
 
 def test_recent_is_a_ring():

@@ -1,10 +1,11 @@
-"""Greedy choices."""
+"""Greedy choices, and random ones among them."""
 
 import numpy as np
+import pytest
 import torch
 
-from soulsai.acting.policy import NetworkPolicy
-from soulsai.config.schema import NetworkConfig, QConfig
+from soulsai.acting.policy import NetworkPolicy, mix_random
+from soulsai.config.schema import NetworkConfig
 from soulsai.networks import ActorCritic, QNetwork
 
 LINEAR = NetworkConfig(hidden=())
@@ -14,7 +15,7 @@ EVERYTHING = np.ones((2, 3), np.bool_)
 
 def q_network(*rows):
     """Q of the two one-hot observations."""
-    network = QNetwork(2, 3, LINEAR, QConfig())
+    network = QNetwork(2, 3, LINEAR)
     with torch.no_grad():
         network.head.weight[:] = torch.tensor(rows).T
         network.head.bias[:] = 0.0
@@ -43,3 +44,31 @@ def test_twins_are_summed():
     one, other = q_network([3.0, 0.0, 2.0], [1.0, 0.0, 0.0]), q_network([0.0, 0.0, 2.0], [0.0, 2.0, 0.0])
     assert NetworkPolicy(one).choose(SEEN, EVERYTHING).tolist() == [0, 0]
     assert NetworkPolicy(one, other).choose(SEEN, EVERYTHING).tolist() == [2, 1]
+
+
+def test_never_random_and_always_random():
+    generator = np.random.default_rng(0)
+    greedy, masks = np.full(1000, 3), np.ones((1000, 4), np.bool_)
+    assert np.array_equal(mix_random(greedy, masks, np.zeros(1000), generator), greedy)
+    masks[:, 3] = False
+    assert not (mix_random(greedy, masks, np.ones(1000), generator) == 3).any()
+
+
+def test_only_open_actions_and_all_alike():
+    generator, n = np.random.default_rng(1), 30_000
+    masks = np.tile(np.array([True, False, True, True, False]), (n, 1))
+    chosen = mix_random(np.full(n, 1), masks, np.ones(n), generator)
+    counts = np.bincount(chosen, minlength=5)
+    assert counts[[1, 4]].tolist() == [0, 0]
+    # Chi-square with 2 degrees of freedom: beyond 13.8 once in a thousand.
+    assert ((counts[[0, 2, 3]] - n / 3) ** 2 / (n / 3)).sum() < 13.8
+
+
+def test_each_actor_has_its_own_share():
+    generator, n = np.random.default_rng(2), 20_000
+    masks = np.tile(np.array([True, False, False]), (n, 1))
+    shares = np.tile([0.1, 0.6], n // 2)
+    random = mix_random(np.full(n, 2), masks, shares, generator) == 0
+    # Deviation of a share of 10,000: 0.005 at most.
+    assert random[0::2].mean() == pytest.approx(0.1, abs=0.015)
+    assert random[1::2].mean() == pytest.approx(0.6, abs=0.02)

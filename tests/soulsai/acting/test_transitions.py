@@ -3,33 +3,42 @@
 from itertools import repeat
 
 import numpy as np
-import torch
 
-from soulsai.acting.episodes import Episodes
 from soulsai.acting.transitions import TransitionActor
-from soulsai.replay import NStepAccumulator
+from soulsai.acting.world import sizes_of
+from soulsai.experience import Schema
+from soulsai.replay.n_step import TRANSITION
 
 
-def make_actor(world, *, n_step=1, gamma=0.5, masks=True, values=(0.0, 1.0, 2.0)):
-    return TransitionActor(
-        world,
-        lambda observations: torch.tensor([values] * len(observations)),
-        NStepAccumulator(world.number, n_step, gamma, world.observation_size, world.num_actions),
-        masks=masks,
-        generator=np.random.default_rng(0),
-        episodes=Episodes(world.number, world.term_names, fights=False),
-        device=torch.device("cpu"),
-    )
+class FightFile:
+    """Chooses what it is told, and remembers what it saw."""
+
+    def __init__(self):
+        self.actions, self.masks = [], []
+
+    def __call__(self, observations, masks, generator):
+        self.masks.append(masks.copy())
+        return np.array(self.actions.pop(0))
+
+
+def make_actor(world, *, n_step=1, gamma=0.5, masks=True):
+    schema = Schema.of(TRANSITION, sizes_of(world))
+    actor = TransitionActor(world, schema, FightFile(), n_step=n_step, gamma=gamma, masks=masks, seed=[0])
+    actor.told = actor.choose
+    return actor
 
 
 def rows_of(actor, actions):
     """Each row as (seen, action, reward, discount, what came after, open actions then), and the steps."""
-    rows, steps = actor.play(np.array(actions))
+    actor.told.actions.append(actions)
+    chunk = actor.play()
+    rows = chunk.columns
     listed = zip(
-        rows.observations[:, 0].tolist(), rows.actions.tolist(), rows.rewards.tolist(), rows.discounts.tolist(),
-        rows.next_observations[:, 0].tolist(), rows.next_masks.astype(int).tolist(), strict=True,
+        rows["observations"][:, 0].tolist(), rows["actions"].tolist(), rows["rewards"].tolist(),
+        rows["discounts"].tolist(), rows["next_observations"][:, 0].tolist(), rows["next_masks"].astype(int).tolist(),
+        strict=True,
     )  # fmt: skip
-    return list(listed), steps
+    return list(listed), chunk.steps
 
 
 A, B, FINAL = [1, 1, 0], [1, 0, 0], [0, 0, 1]
@@ -61,14 +70,36 @@ def test_two_decisions_and_the_short_row_of_an_end(scripted_world):
     assert rows_of(actor, [1]) == ([(3, 0, 16 + 32 / 2, 0.0, 1005, free), (4, 1, 32.0, 0.0, 1005, free)], 1)
 
 
-def test_greedy_among_open_actions(scripted_world):
-    world = scripted_world(2, 3, [])
-    world.masks[:] = [[True, True, False], [True, False, True]]
-    assert make_actor(world).choose(np.zeros(2)).tolist() == [1, 2]
-    assert make_actor(world, masks=False).choose(np.zeros(2)).tolist() == [2, 2]
-    assert make_actor(world, values=(-3.0, -4.0, -1.0)).choose(np.zeros(2)).tolist() == [0, 2]
+def test_episodes_that_ended_come_with_the_decision_that_ended_them(scripted_world):
+    script = [{"rewards": [1.0, 2.0], "steps": [1, 3]}, {"rewards": [3.0, 4.0], "terminated": [False, True]}, {}]
+    actor = make_actor(scripted_world(2, 3, script))
+    actor.told.actions += [[0, 0]] * 3
+    ended = [actor.play().ended for _ in range(3)]
+    assert [done.lengths.tolist() for done in ended] == [[], [4], []]
+    assert ended[1].terms.tolist() == [[6.0]]
+
+
+def test_only_open_actions_are_offered(scripted_world):
+    mask = np.array([True, False, True])
+    for masks, offered in ((True, [mask.tolist()]), (False, [[True] * 3])):
+        world = scripted_world(1, 3, [{}])
+        world.masks[:] = mask
+        actor = make_actor(world, masks=masks)
+        rows_of(actor, [0])
+        assert actor.told.masks[0].tolist() == offered
 
 
 def test_without_masks_all_next_actions_are_open(scripted_world):
     actor = make_actor(scripted_world(1, 3, repeat({"masks": np.array(B, bool), "truncated": [True]})), masks=False)
     assert rows_of(actor, [2])[0][0][5] == [1, 1, 1]
+
+
+def test_a_restored_actor_goes_on_with_what_waits_unless_new_episodes_began(scripted_world):
+    script = [{"rewards": 1.0}, {"rewards": 2.0}, {"rewards": 4.0}]
+    actor = make_actor(scripted_world(1, 3, script), n_step=2)
+    rows_of(actor, [0])
+    state = actor.own_state()
+    for same, rows in ((True, [(0, 0, 2.0, 0.25, 1, [1, 1, 1])]), (False, [])):
+        other = make_actor(scripted_world(1, 3, script[1:]), n_step=2)
+        other.restore_own(state, same_episodes=same)
+        assert rows_of(other, [1])[0] == rows

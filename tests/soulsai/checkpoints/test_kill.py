@@ -50,6 +50,7 @@ print(number)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.faults
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kill -9 is for POSIX")
 def test_kill_during_save(tmp_path):

@@ -72,17 +72,16 @@ def test_random_state_of_numpy_survives(store):
 
 
 def test_arrays_restore_dtypes(store):
-    store.save(1, {"world": {"a": np.array([1j]), "b": np.array(True)}}, {})
+    store.save(1, {"world": {"a": np.array([2**64 - 1], np.uint64), "b": np.array(True)}}, {})
     arrays = store.load().arrays("world")
-    assert (arrays["a"].dtype, arrays["a"].tolist()) == (np.complex128, [1j])
+    assert (arrays["a"].dtype, arrays["a"].tolist()) == (np.uint64, [2**64 - 1])
     assert (arrays["b"].dtype, arrays["b"].shape) == (np.bool_, ())
+    arrays["a"][0] = 0  # its own memory, and writable
 
 
 def test_nothing_there(store):
     assert store.load() is None
     assert store.numbers() == []
-    with pytest.raises(RunError, match="no checkpoint yet"):
-        store.load_part("network")
 
 
 def test_older_ones_are_removed(store, folder):
@@ -144,6 +143,14 @@ def test_all_damaged(store):
         store.load(warn=lambda _: None)
 
 
+@pytest.mark.parametrize("version", ["0.1.0", "9.1.0"])
+def test_another_version_of_the_package_with_the_same_format_is_read(store, version):
+    file = save(store, 1) / "manifest.json"
+    manifest = json.loads(file.read_text())
+    file.write_text(json.dumps(manifest | {"versions": {"soulsgym": version}}))
+    assert store.load().number == 1
+
+
 def test_newer_format_is_not_passed_over(store):
     save(store, 1)
     file = save(store, 2) / "manifest.json"
@@ -163,22 +170,6 @@ def test_by_number(store):
     flip(store.load(1).path / "state.json")
     with pytest.raises(RunError, match="checkpoint 1 is damaged"):
         store.load(1)
-
-
-def test_one_part_does_not_need_the_others(store):
-    path = save(store, 4)
-    (path / "world.safetensors").unlink()
-    assert store.load_part("network")["w"].tolist() == [4.0, 4.0, 4.0]
-    with pytest.raises(MisuseError, match=r"no part 'brain' \(there: network, world\)"):
-        store.load_part("brain")
-
-
-def test_one_part_of_a_damaged_one_comes_from_the_previous(store):
-    save(store, 1)
-    flip(save(store, 2) / "network.safetensors")
-    warnings = []
-    assert store.load_part("network", warn=warnings.append)["w"][0] == 1.0
-    assert len(warnings) == 1
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EIO])
@@ -263,13 +254,6 @@ def test_one_pruned_while_being_read_is_no_damage(store, monkeypatch):
     real = store.numbers
     monkeypatch.setattr(store, "numbers", lambda: [stale.pop() + 98] if stale else real())
     assert store.load(warn=pytest.fail).number == 1
-
-
-@pytest.mark.parametrize("state", [{"a": {1: 2}}, {"a": [{None: 1}]}, {"a": np.float32(1)}, {"a": {1, 2}}], ids=str)
-def test_state_that_json_would_change_is_refused(store, state):
-    with pytest.raises(MisuseError, match="state"):
-        store.save(1, {}, state)
-    assert store.load() is None
 
 
 @pytest.mark.parametrize("number", [-1, 10**12])

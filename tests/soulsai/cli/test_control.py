@@ -1,4 +1,4 @@
-"""`souls save`, `pause`, `resume` and `stop` for a run in a process of its own."""
+"""`souls save`, `pause`, `unpause` and `stop` for a run in a process of its own."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from soulsai.cli import control
+from soulsai.cli import runs as control
 from soulsai.cli.main import app
 from soulsai.errors import RunError
 from soulsai.runs.run import Run
@@ -50,26 +50,26 @@ def test_a_run_is_saved_paused_resumed_and_stopped(going, tmp_path):
     step = max(int(path.name) for path in (tmp_path / "runs/mine/checkpoints").glob("[0-9]*"))
     assert saved.stdout == f"saved runs/mine/checkpoints/{step:012d}\n"
 
-    paused = souls("pause", "--run", "runs/mine")
-    assert paused.stdout == "runs/mine is saved and stands still; go on with: souls resume --run runs/mine\n"
+    paused = souls("pause", "mine")
+    assert paused.stdout == "runs/mine is saved and paused; continue with: souls unpause runs/mine\n"
     before = json.loads((tmp_path / "runs/mine/status.json").read_text())
     assert (before["state"], before["step"] >= step) == ("paused", True)
-    assert souls("resume").stdout == "runs/mine goes on\n"
+    assert souls("unpause").stdout == "runs/mine continues\n"
 
-    assert souls("stop").stdout == "asked runs/mine to save and stop\nit has stopped\n"
+    assert souls("stop", "runs/mine").stdout == "asked runs/mine to save and stop\nruns/mine has stopped\n"
     assert going.wait(LIMIT_S) == 0
     after = json.loads((tmp_path / "runs/mine/status.json").read_text())
     assert (after["state"], after["step"] > before["step"]) == ("stopped", True)
-    assert "go on with: souls train --resume --run runs/mine" in (tmp_path / "said.txt").read_text()
+    assert "continue with: souls train --resume runs/mine" in (tmp_path / "said.txt").read_text()
 
 
 def test_nothing_is_going_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for verb in ("save", "pause", "resume", "stop"):
+    for verb in ("save", "pause", "unpause", "stop"):
         error = souls(verb).exception
         assert isinstance(error, RunError)
-        assert str(error) == "runs: no run is going on here; give its folder with --run"
-    assert "there is no such run" in str(souls("stop", "--run", "no").exception)
+        assert str(error) == "runs: no run is going on here; name one that is"
+    assert "there is no such run" in str(souls("stop", "no").exception)
 
 
 def two_runs(tmp_path):
@@ -82,7 +82,7 @@ def test_several_are_going_on(tmp_path, monkeypatch):
     with one.lock(), two.lock():
         error = souls("stop").exception
     assert str(error) in {
-        f"runs: several runs are going on ({a}, {b}); say which with --run"
+        f"runs: several runs are going on; name one: {a}, {b}"
         for a, b in (("runs/one", "runs/two"), ("runs/two", "runs/one"))
     }
 
@@ -93,7 +93,7 @@ def test_a_run_that_does_not_do_what_it_is_asked_for(tmp_path, monkeypatch):
     one, _ = two_runs(tmp_path)
     with one.lock():
         assert str(souls("save").exception) == "runs/one: no checkpoint within 0 s; its log.txt may say why"
-    error = souls("pause", "--run", "runs/one").exception
+    error = souls("pause", "runs/one").exception
     assert "nobody trains here now" in str(error)
 
 
@@ -103,5 +103,5 @@ def test_a_run_that_ends_meanwhile(tmp_path, monkeypatch):
     held = one.lock()
     held.__enter__()
     monkeypatch.setattr(control.time, "sleep", lambda _: held.__exit__(None, None, None))
-    error = souls("save", "--run", "runs/one").exception
+    error = souls("save", "one").exception
     assert str(error) == "runs/one: no checkpoint, for it has ended meanwhile; its log.txt may say why"

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from soulsai.cli.main import app
 from soulsgym.errors import DataError, MisuseError
+from soulsgym.spec.fight import DATA
 from soulsgym.spec.provenance import data_provenance
 
 VARIANT = '[adjust]\narc_scale = 2.0\ninner_scale = 0.5\nsource = "measured"\n'
@@ -20,14 +21,14 @@ def souls_data(*arguments):
 def test_the_table_has_every_file_and_a_total():
     lines = souls_data().stdout.splitlines()
     for one in data_provenance():
-        (row,) = [line for line in lines if f"{one.file.name} " in line]
-        assert [int(cell) for cell in row.replace(",", "").split("│")[2:-1]] == [*one.counts.values(), one.total]
+        (row,) = [line for line in lines if f" {one.file.relative_to(DATA).with_suffix('').as_posix()} " in line]
+        assert [int(cell) for cell in row.replace(",", "").split()[1:]] == [*one.counts.values(), one.total]
     assert any("total" in line and f"{sum(one.total for one in data_provenance()):,}" in line for line in lines)
 
 
 def test_the_json_object_adds_up():
     counted = json.loads(souls_data("--json").stdout)
-    assert counted["files"][0]["file"] == "characters/knight.toml"
+    assert counted["files"][0]["file"] == "darksouls3/characters/knight.toml"
     sources = ("measured", "derived", "public", "guess")
     for row in counted["files"]:
         assert row["total"] == sum(row[source] for source in sources) > 0
@@ -37,8 +38,8 @@ def test_the_json_object_adds_up():
 
 def test_a_boss_has_its_own_file_and_its_variants():
     files = [row["file"] for row in json.loads(souls_data("iudex", "--json").stdout)["files"]]
-    assert files[0] == "bosses/iudex.toml"
-    assert "bosses/iudex.hard.toml" in files
+    assert files[0] == "darksouls3/bosses/iudex.toml"
+    assert "darksouls3/bosses/iudex.hard.toml" in files
 
 
 def test_a_file_of_the_user(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from soulsai.cli.doctor import doctor
+from soulsai.cli.game import doctor
 from soulsgym.game import doctor as game_doctor
 from soulsgym.game.machine import Finding
 
@@ -26,7 +26,7 @@ def say(monkeypatch):
     asked = []
 
     def prepare(*findings):
-        def checks(title, pid, redis, *, only_look):
+        def checks(title, pid, redis, *, only_look, **rest):
             asked.append((title, pid, redis, only_look))
             yield from findings
 
@@ -118,3 +118,21 @@ def test_without_a_game_the_machine_is_looked_at():
 
 def test_help_has_an_example():
     assert "souls doctor" in souls("--help").stdout
+
+
+def test_report_is_shown_and_written(say, tmp_path):
+    say(FINE, Finding("backup", True, "in /home/me"))
+    result = souls("--report", str(tmp_path / "game.json"))
+    assert result.exit_code == 0
+    written = json.loads((tmp_path / "game.json").read_text())
+    assert written == {"findings": {"system": [True, "Linux"]}}
+    assert '"Linux"' in result.stderr
+
+
+def test_report_replaces_no_file(say, tmp_path):
+    asked = say(FINE)
+    (tmp_path / "game.json").write_text("mine")
+    result = souls("--report", str(tmp_path / "game.json"))
+    assert "there is such a file already" in str(result.exception)
+    assert (tmp_path / "game.json").read_text() == "mine"
+    assert asked == []

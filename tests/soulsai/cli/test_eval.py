@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -10,9 +11,10 @@ from typer.testing import CliRunner
 from soulsai.cli import main as cli
 from soulsai.errors import RunError
 from soulsai.evaluation import Evaluation
-from soulsai.evaluation.thoughts import read_told, spec_of
+from soulsai.evaluation.thoughts import read_fight_file, spec_of
 from soulsai.runs.fight_files import config_of, files_of
 from soulsai.runs.files import write_files
+from soulsai.runs.run import Run
 from soulsgym.errors import MisuseError, SoulsError
 from soulsgym.spec.population import evaluation_seed
 
@@ -36,7 +38,7 @@ def test_tables_and_what_is_kept(run):
     text = shown("eval", run.folder, "--fights", 5)
     assert "tiny wins" in text
     assert "of 5 fights (95 % interval" in text
-    assert "full fights, seed 0, at most 30 s each" in text  # its own step limit
+    assert "full fight, seed 0, at most 30 s each" in text  # its own step limit
     assert "How the fights ended" in text
     assert max(map(len, text.splitlines()[:-1])) <= 80
     assert names_of(run) == ["final", "eval"]
@@ -61,7 +63,7 @@ def test_fights_are_kept_for_the_viewer(run):
     evaluation, _ = run.evaluations()[-1]
     assert [file.name for file in kept] == [f"{evaluation}-0001.npz", f"{evaluation}-0002.npz"]
     assert f"kept 2 fights in {run.recordings}; see them: souls dashboard {run.folder}" in text
-    told = [read_told(file) for file in kept]
+    told = [read_fight_file(file) for file in kept]
     assert [one.about["fight"] for one in told] == [0, 1]
     assert all(one.thoughts is not None for one in told)
     found = Evaluation.from_json(run.evaluations()[-1][1])
@@ -70,7 +72,7 @@ def test_fights_are_kept_for_the_viewer(run):
 
 def test_fights_of_two_that_take_turns_are_kept_without_their_thoughts(run):
     shown("eval", run.folder, run.folder, "--fights", 2, "--record", 1)
-    assert read_told(max(run.recordings.iterdir(), key=lambda file: file.stat().st_mtime_ns)).thoughts is None
+    assert read_fight_file(max(run.recordings.iterdir(), key=lambda file: file.stat().st_mtime_ns)).thoughts is None
 
 
 def test_only_a_run_keeps_fights():
@@ -104,7 +106,7 @@ def test_run_trained_on_a_phase_is_measured_in_it(make_run):
 def test_two_runs_play_a_phase_each(run, make_run, monkeypatch):
     second = make_run("smoke-q", *PHASE_2)
     fighters = []
-    monkeypatch.setattr("soulsai.evaluation.PhaseFighters", lambda *given: fighters.extend(given) or given[0])
+    monkeypatch.setattr("soulsai.cli.eval.PhaseFighters", lambda *given: fighters.extend(given) or given[0])
     settings = Evaluation.from_json(shown("eval", run.folder, second.folder, "--fights", 2, "--json")).settings
     assert (settings.phase, settings.full, settings.random_pose, settings.step_limit) == (1, True, False, 300)
     assert len(fighters) == 2
@@ -114,17 +116,39 @@ def test_two_runs_play_a_phase_each(run, make_run, monkeypatch):
         raise souls("eval", run.folder, second.folder, "--phase", 2).exception
 
 
+def test_who_took_over_is_kept_with_the_result(run):
+    text = shown("eval", run.folder, "player:duellist", "--fights", 2, "--json")
+    assert json.loads(text)["players"] == ["tiny", "player:duellist"]
+    assert Evaluation.from_json(text).players == ("tiny", "player:duellist")
+    assert "player:duellist from phase 2 on" in run.report_file.read_text()
+    alone = json.loads(shown("eval", run.folder, "--fights", 2, "--json"))
+    assert alone["players"] == ["tiny"]
+    del alone["players"]  # as in files of earlier versions
+    assert Evaluation.from_json(json.dumps(alone)).players == ()
+
+
+def test_the_newest_run_is_taken_and_named(run, monkeypatch):
+    monkeypatch.chdir(run.folder.parent)
+    run.folder.parent.joinpath("runs").mkdir()
+    run.folder.rename("runs/mine")
+    Run.create(Path("runs/empty"), "[run]\nseed = 1\n", preset="smoke", command=["souls"])
+    result = souls("eval", "--fights", 2)
+    assert (result.exit_code, result.stderr) == (0, "the newest run: runs/mine\n"), result.exception
+    assert "mine wins" in result.stdout
+
+
 def test_scripted_player():
     text = shown("eval", "player:idle", "--fights", 3)
     assert "player:idle wins 0.0 % of 3 fights" in text
-    assert "Why do I die" in text
+    assert "Causes of death" in text
     assert "Idle" in text
 
 
 def test_exported_file(run, tmp_path):
     file = tmp_path / "policy.pt"
     shown("export", run.folder, file)
-    original, exported = (shown("eval", who, "--fights", 4, "--json") for who in (run.folder, file))
+    original, exported = (json.loads(shown("eval", who, "--fights", 4, "--json")) for who in (run.folder, file))
+    assert (original.pop("players"), exported.pop("players")) == (["tiny"], ["policy.pt"])
     assert exported == original
 
 
@@ -134,7 +158,7 @@ def test_drawn_files(run):
     assert [file["fights"] for file in content["summary"]["drawn_files"]] == [2, 2, 2]
     assert names_of(run)[-1] == "eval-drawn_3"
     assert "File by file" in run.report_file.read_text()
-    told = [read_told(file) for file in sorted(run.recordings.glob("*-000?.npz"))]
+    told = [read_fight_file(file) for file in sorted(run.recordings.glob("*-000?.npz"))]
     assert [one.about["draw_seed"] for one in told] == [evaluation_seed(i // 2) for i in range(5)]
     text = shown("eval", run.folder, "--variant", "drawn:3", "--fights", 2)
     assert "of 6 fights on 3 drawn files (95 % interval" in text
@@ -145,7 +169,7 @@ def test_drawn_files(run):
 
 def test_fewer_fights_on_each_of_many_files(monkeypatch):
     asked = []
-    monkeypatch.setattr("soulsai.evaluation.evaluate", lambda *given, **_: asked.append(given[1]) or 1 / 0)
+    monkeypatch.setattr("soulsai.cli.eval.evaluate", lambda *given, **_: asked.append(given[1]) or 1 / 0)
     for variant in ("hard", "drawn:20"):
         souls("eval", "player:idle", "--variant", variant)
     assert asked == [1000, 50]
@@ -164,9 +188,9 @@ def test_an_overlay_file(run, tmp_path):
     file = tmp_path / "my boss.toml"
     file.write_text('[body]\nhp = 1\nsource = "guess"\n')
     text = shown("eval", run.folder, "--variant", file, "--fights", 2, "--record", 1)
-    assert "iudex my boss.toml, full fights" in text
+    assert "iudex (my boss.toml), full fight" in text
     assert names_of(run)[-1] == "eval-my_boss.toml"
-    told = read_told(run.recordings / f"{run.evaluations()[-1][0]}-0001.npz")
+    told = read_fight_file(run.recordings / f"{run.evaluations()[-1][0]}-0001.npz")
     assert told.about["variant"] == "my boss.toml"
     file.unlink()
     assert spec_of(told).boss.hp == 1.0
@@ -174,7 +198,7 @@ def test_an_overlay_file(run, tmp_path):
 
 def test_a_scripted_player_fights_a_boss_of_ones_own(sentinel, run):
     text = shown("eval", "player:duellist", "--boss", sentinel, "--variant", "hard", "--fights", 2)
-    assert "sentinel.toml hard, full fights" in text
+    assert "sentinel.toml (hard), full fight" in text
     assert "thrust" in text
     hard = sentinel.with_name("sentinel.hard.toml")
     assert "sentinel.hard.toml" in shown("eval", "player:idle", "--boss", sentinel, "--variant", hard, "--fights", 1)
@@ -239,7 +263,7 @@ def test_gym_run_has_a_mean_return_with_interval(make_run):
         (["--randomize", "1.5"], "randomize 1.5 is out of range"),
         (["--phase", "3"], "phase 3 is not there; Iudex Gundyr has phases 1 to 2"),
         (["--variant", "hardd"], "did you mean 'hard'"),
-        (["--phase", "1", "--full"], "--full and --phase 1 cannot both be"),
+        (["--phase", "1", "--full"], "use --full or --phase 1, not both"),
     ],
 )
 def test_wrong_options_keep_nothing(run, arguments, sentence):

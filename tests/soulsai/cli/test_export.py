@@ -29,7 +29,7 @@ def test_file_loads_again(run, tmp_path, suffix):
 def test_existing_file(run, tmp_path):
     file = tmp_path / "policy.pt"
     file.write_text("precious")
-    with pytest.raises(RunError, match="exists: give another name"):
+    with pytest.raises(RunError, match="exists; give another name"):
         raise souls("export", run.folder, file).exception
     assert file.read_text() == "precious"
 
@@ -40,6 +40,16 @@ def test_wrong_suffix_and_wrong_run(run, tmp_path):
     with pytest.raises(RunError, match="there is no such run"):
         raise souls("export", tmp_path / "none", tmp_path / "policy.pt").exception
     assert not (tmp_path / "policy.pt").exists()
+
+
+def test_the_newest_run_is_exported(run, monkeypatch):
+    monkeypatch.chdir(run.folder.parent)
+    run.folder.parent.joinpath("runs").mkdir()
+    run.folder.rename("runs/mine")
+    result = souls("export", "policy.pt")
+    assert (result.exit_code, result.stderr) == (0, "the newest run: runs/mine\n"), result.exception
+    assert result.stdout.startswith("policy.pt: 147 numbers in")
+    assert souls("export", "a", "b", "c.pt").exit_code == 2
 
 
 def test_help_warns_of_code_in_torchscript():

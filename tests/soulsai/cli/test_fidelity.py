@@ -1,6 +1,7 @@
 """`souls fidelity`: the table, the JSON object and the errors."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -55,6 +56,32 @@ def test_json(file):
     assert measured["departure"]["earliest_step"] == measured["departure"]["median_step"] == fight["step"]
 
 
+@pytest.fixture
+def counted(tmp_path):
+    """A recording without positions: one file of four steps."""
+    steps = {"boss_animation": ["WalkFrontBattle"] * 4, "file": [0] * 4, "distance_m": [9.0, 8.0, 7.0, 6.0]}
+    policy = {"roll_chance": 0.1, "step_s": 0.1, "files": 2, "file_s": 3.0}
+    path = tmp_path / "counted.json"
+    path.write_text(json.dumps({"boss": "iudex", "policy": policy, "steps": steps | {"damage_taken": [0.0] * 4}}))
+    return path
+
+
+def test_table_of_a_recording_without_positions(counted):
+    result = CliRunner().invoke(app, ["fidelity", str(counted)])
+    assert result.exit_code == 0
+    assert "counted.json: 2 files of 3 s, without positions" in result.stdout
+    assert "starts" in result.stdout
+    assert "missed" in result.stdout
+
+
+def test_json_of_a_recording_without_positions(counted):
+    result = CliRunner().invoke(app, ["fidelity", str(counted), "--json"])
+    rows = {row["name"]: row for row in json.loads(result.stdout)["distances"]}
+    assert 0.0 <= rows["total variation of starts"]["value"] <= 1.0
+    assert rows["total variation of starts"]["limit"] == 0.08
+    assert set(rows["hits in a file"]) == {"name", "text", "value", "limit", "ok"}
+
+
 def edited(file, into, **changes):
     """The recording with some of its parts changed, as a new file."""
     write_recording(into, replace(read_recording(file), **changes))
@@ -65,7 +92,7 @@ def told(file):
     """What is printed below the table, in one line."""
     result = CliRunner().invoke(app, ["fidelity", str(file)])
     assert result.exit_code == 0, result.exception
-    return " ".join(result.stdout.rsplit("┘", 1)[-1].split())
+    return " ".join(re.split(r"\n\s*\n", result.stdout.rstrip())[-1].split())
 
 
 def test_where_the_player_leaves_a_recording_that_tells_no_seed(file, tmp_path):

@@ -9,16 +9,22 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from soulsai.cli import fleet as verbs
-from soulsai.cli.fleet_tables import picture
+from soulsai.cli.fleet import picture
 from soulsai.cli.main import app
 from soulsai.errors import RunError, TransportError
 from soulsai.runs.fleet_file import FILE, LOCK, FleetFile, read_fleet, served_run, write_fleet
 from soulsai.runs.lock import locked
-from soulsai.transport.links import Account
-from soulsai.transport.redis.beats import Beat
-from soulsai.transport.redis.ledger import Book, FleetView, WorkerRow
-from soulsai.transport.redis.report import LAST, books_line, keep_last, open_lines, report_of
-from soulsai.transport.versions import version_of
+from soulsai.transport.links import version_of
+from soulsai.transport.redis.accounts import Counts
+from soulsai.transport.redis.entries import Beat
+from soulsai.transport.redis.report import (
+    LAST,
+    Snapshot,
+    books_line,
+    keep_last,
+    open_lines,
+    report_of,
+)
 
 ADMIN = "redis://admin:hush@127.0.0.1:1/mine-123456"
 FLEET = FleetFile("mine-123456", ADMIN, "redis://127.0.0.1:1", own=True, host="127.0.0.1", generation=3)
@@ -29,17 +35,18 @@ def souls(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def row(worker="alice.0.00000a", state="playing", age_s=1.0, account=None, **beat):
+def row(worker="alice.0.00000a", state="playing", age_s=1.0, counts=None, **beat):
+    """A worker life: its last heartbeat, and what the learner has counted."""
     values = {"policy": version_of(3, 37), "steps_per_s": 1234.5, "episodes": 50, "wins": 12, "fights": 48}
-    said = Beat(**values | beat, about={"host": "pc-of-alice"})
-    name = worker.partition(".")[0]
-    return WorkerRow(worker, name, state, age_s, 0, said, account or Account(worker, 1234, 1200, {"stale": 4}))
+    values |= {"about": {"host": "pc-of-alice"}, "time_s": -age_s, "state": "left" if state == "left" else "playing"}
+    values |= {"still_s": 100.0 if state == "frozen" else 0.0}
+    return worker, Beat(**values | beat), counts or Counts(stored=1200, pushed=1234, dropped={"stale": 4})
 
 
-def view_of(*rows, learner=None):
-    total = Account("*", 1234, 1200, {"stale": 4})
+def report_with(*rows, learner=None, in_flight=None):
     told = {"version": str(NEWEST), "steps": "5000", "target": "20000", "updates": "700"}
-    return FleetView(0.0, list(rows), told if learner is None else learner, total)
+    beats, counts = ({one[0]: one[part] for one in rows} for part in (1, 2))
+    return report_of(Snapshot(0.0, told if learner is None else learner, counts, beats, {}, in_flight))
 
 
 def drawn(report, width=120):
@@ -57,27 +64,27 @@ def test_the_accounting_is_one_line():
 
 
 def test_what_the_table_shows():
-    text = drawn(report_of(view_of(row(), row("bob.1.00000b", "frozen", 70.0, fights=0, wins=0))))
+    text = drawn(report_with(row(), row("bob.1.00000b", "frozen", 5.0, fights=0, wins=0)))
     for part in ("5,000 of 20,000 steps, 700 updates", "alice.0.00000a", "pc-of-alice", "playing", "1,234", "25.0%",
-                 "stale 4", "1,200", "bob.1.00000b", "frozen", "70 s", "name", "50.0%",
-                 "sent 1,234 = stored 1,200 + dropped 4 (stale 4) + in flight 30"):  # fmt: skip
+                 "stale 4", "1,200", "bob.1.00000b", "frozen", "5 s", "name", "50.0%",
+                 "sent 2,468 = stored 2,400 + dropped 8 (stale 8) + in flight 60"):  # fmt: skip
         assert part in text, part
     assert " 3 " in next(line for line in text.splitlines() if "alice.0" in line)  # the lag
 
 
 def test_the_lag_after_the_learner_was_started_again_is_small():
-    (worker,) = report_of(view_of(row(policy=version_of(2, 39))))["workers"]
+    (worker,) = report_with(row(policy=version_of(2, 39)))["workers"]
     assert worker["lag"] == 1
 
 
 def test_a_worker_without_a_policy_has_no_lag():
-    (worker,) = report_of(view_of(row(policy=0)))["workers"]
+    (worker,) = report_with(row(policy=0))["workers"]
     assert worker["lag"] is None
 
 
 @pytest.mark.parametrize("width", [80, 200])
 def test_the_table_fits(width):
-    text = drawn(report_of(view_of(row("a-name-of-forty-letters-that-is-very-long.0.00000a"), row())), width)
+    text = drawn(report_with(row("a-name-of-forty-letters-that-is-very-long.0.00000a"), row()), width)
     lines = text.splitlines()
     assert max(map(len, lines)) <= width
     assert "…" not in text
@@ -89,39 +96,49 @@ def test_the_table_fits(width):
 def test_those_that_left_are_one_line():
     gone = [row(f"alice.0.{number:06x}", "left", 9000.0) for number in range(50)]
     gone += [row("alice.0.aaaaaa", "silent", 9000.0), row("alice.0.bbbbbb", "silent", float("inf"))]
-    text = drawn(report_of(view_of(*gone, row("alice.1.cccccc", "silent", 20.0))))
+    text = drawn(report_with(*gone, row("alice.1.cccccc", "silent", 20.0)))
     assert "52 earlier" in text
     assert "alice.1.cccccc" in text
     assert "alice.0.aaaaaa" not in text
     assert "stale 208" in text
 
 
+def test_why_workers_cannot_play():
+    about = {"host": "pc", "problem": "its environment cannot be played (GameNotFound: no game)"}
+    twice = [row(f"alice.{index}.00000a", "left", counts=Counts(), about=about) for index in (0, 1)]
+    text = drawn(report_with(*twice))
+    assert text.count("alice cannot play: its environment cannot be played (GameNotFound: no game)") == 1
+    again = row("alice.0.00000b", about=about)
+    assert "cannot play" not in drawn(report_with(twice[0], again)), "it plays now"
+
+
 def test_names_get_their_share():
-    rows = [row("alice.0.00000a", account=Account("", 100, 75)), row("alice.1.00000b", account=Account("", 100, 75)),
-            row("bob.0.00000c", account=Account("", 100, 50))]  # fmt: skip
-    names = report_of(view_of(*rows))["names"]
+    rows = [row("alice.0.00000a", counts=Counts(stored=75, pushed=100)),
+            row("alice.1.00000b", counts=Counts(stored=75, pushed=100)),
+            row("bob.0.00000c", counts=Counts(stored=50, pushed=100))]  # fmt: skip
+    names = report_with(*rows)["names"]
     assert names["alice"] == {"lives": 2, "steps": 0, "episodes": 100, "sent": 200, "stored": 150, "share": 0.75}
     assert names["bob"]["share"] == 0.25
 
 
 def test_an_empty_fleet():
-    text = drawn(report_of(FleetView(0.0, [], {}, Account("*"))))
+    text = drawn(report_with(learner={}))
     assert "the learner has not begun" in text
     assert "no workers yet" in text
 
 
 def test_books_that_do_not_close_are_told():
-    good = Book(Account("alice.0.00000a", 10, 5, {"stale": 2}), 3)
-    bad = Book(Account("bob.0.00000b", 10, 5), 4)
-    report = report_of(view_of(row()), [good, bad])
+    good = row(counts=Counts(stored=5, pushed=10, dropped={"stale": 2}))
+    bad = row("bob.0.00000b", counts=Counts(stored=5, pushed=10))
+    report = report_with(good, bad, in_flight={"alice.0.00000a": 3, "bob.0.00000b": 4})
     assert report["open"] == {"bob.0.00000b": {"expected": 5, "found": 4}}
     assert report["total"] == {"sent": 20, "stored": 10, "dropped": {"stale": 2}, "in_flight": 8}
     assert open_lines(report) == ["bob.0.00000b: the books do not close: 5 rows should be on their way, 4 are"]
-    assert report_of(view_of(row()), [good])["open"] == {}
+    assert report_with(good, in_flight={"alice.0.00000a": 3})["open"] == {}
 
 
 def test_the_report_is_json():
-    report = report_of(view_of(row(age_s=float("inf"))), [])
+    report = report_with(row(age_s=float("inf")), in_flight={})
     assert json.loads(json.dumps(report, allow_nan=False)) == report
 
 
@@ -163,37 +180,37 @@ def test_the_run_served_last_is_meant(folder, tmp_path):
 
 def test_no_run_was_ever_served(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    meant = "runs: no run here was served to workers; give its folder with --run, or begin: souls serve"
-    for arguments in (["fleet"], ["stop", "bob"], ["invite", "alice"], ["revoke", "alice"]):
+    meant = "runs: no run here was served to workers; name one, or begin: souls serve"
+    for arguments in (["fleet"], ["stop", "--worker", "bob"], ["invite", "alice"], ["revoke", "alice"]):
         error = souls(*arguments).exception
         assert isinstance(error, RunError)
         assert str(error) == meant
 
 
 def test_a_run_that_was_only_trained(tmp_path):
-    error = souls("fleet", "--run", tmp_path).exception
-    assert str(error) == f"{tmp_path}: was never served to workers; do so with: souls serve --resume --run {tmp_path}"
+    error = souls("fleet", tmp_path).exception
+    assert str(error) == f"{tmp_path}: was never served to workers; do so with: souls serve --resume {tmp_path}"
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    assert "there is no such run" in str(souls("fleet", "--run", tmp_path / "no").exception)
+    assert "there is no such run" in str(souls("fleet", tmp_path / "no").exception)
 
 
 # With nobody at the other end
 
 
-@pytest.mark.parametrize("arguments", [["fleet"], ["fleet", "--check"], ["stop", "alice"], ["invite", "alice"],
-                                       ["revoke", "alice"]])  # fmt: skip
+@pytest.mark.parametrize("arguments", [["fleet"], ["fleet", "--check"], ["stop", "--worker", "alice"],
+                                       ["invite", "alice"], ["revoke", "alice"]])  # fmt: skip
 def test_a_run_that_is_not_served_now(folder, arguments):
-    error = souls(*arguments, "--run", folder).exception
+    error = souls(*arguments, folder).exception
     assert isinstance(error, RunError)
-    assert str(error) == f"{folder}: is not being served now; go on with it: souls serve --resume --run {folder}"
+    assert str(error) == f"{folder}: is not being served now; continue it with: souls serve --resume {folder}"
 
 
 def test_a_redis_that_does_not_answer(folder, monkeypatch):
     monkeypatch.setattr(verbs, "REACH_S", 0.2)
     with locked(folder / LOCK):
-        error = souls("fleet", "--run", folder).exception
+        error = souls("fleet", folder).exception
     assert isinstance(error, TransportError)
     assert "127.0.0.1:1 was tried for" in str(error)
     assert "hush" not in str(error)
@@ -202,20 +219,20 @@ def test_a_redis_that_does_not_answer(folder, monkeypatch):
 @pytest.mark.parametrize("verb", ["invite", "revoke"])
 @pytest.mark.parametrize("name", ["a b", "x:y", "ä", "a*"])
 def test_names_that_cannot_be(folder, verb, name):
-    error = souls(verb, name, "--run", folder).exception
+    error = souls(verb, name, folder).exception
     assert isinstance(error, TransportError)
     assert "cannot be the name of a worker" in str(error)
 
 
 def test_after_the_end_the_last_state_is_shown(folder):
-    keep_last(folder, report_of(view_of(row())))
-    result = souls("fleet", "--run", folder)
+    keep_last(folder, report_with(row()))
+    result = souls("fleet", folder)
     assert result.exit_code == 0, result.exception
     assert f"{folder} is not being served; as it was when it ended:" in result.output.replace("\n", "")
     assert "sent 1,234 = stored 1,200 + dropped 4 (stale 4) + in flight 30" in result.output
-    assert json.loads(souls("fleet", "--run", folder, "--json").output)["total"]["sent"] == 1234
+    assert json.loads(souls("fleet", folder, "--json").output)["total"]["sent"] == 1234
 
 
 def test_a_damaged_last_state_is_none(folder):
     (folder / LAST).write_text("{}")
-    assert "is not being served now" in str(souls("fleet", "--run", folder).exception)
+    assert "is not being served now" in str(souls("fleet", folder).exception)

@@ -13,6 +13,7 @@ from soulsai.runs.run import Run
 from soulsgym.errors import GameError, GameHung, GameNotFound, MisuseError
 from soulsgym.game import attach, engine
 from soulsgym.game.engine import GameOptions
+from soulsgym.game.process import ProcessInfo
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import load_fight
 from soulsgym.state import Outcome
@@ -57,7 +58,7 @@ def game(monkeypatch):
 
     opened.clear()
     monkeypatch.setattr(engine, "open_engine", Fresh)
-    monkeypatch.setattr(attach, "find_game", lambda name="darksouls3", pid=None: None)
+    monkeypatch.setattr(attach, "find_game", lambda name="darksouls3", pid=None: ProcessInfo(4321, "DarkSoulsIII.exe"))
     return Fresh
 
 
@@ -65,6 +66,7 @@ def test_training_on_the_game_and_going_on(game, tmp_path):
     folder = tmp_path / "run"
     result = souls("train", "--game", "--game-speed", "inf", "--run", folder, *SMALL)
     assert result.exit_code == 0, (result.output, result.exception)
+    assert "plays in the running game: process 4321" in result.output
     assert opened[0].options == GameOptions(float("inf"))
     run = Run.open(folder)
     assert 'engine = "game"' in run.config_toml
@@ -112,6 +114,13 @@ def test_a_reward_that_the_game_cannot_give_is_refused_before_it_is_opened(game,
     assert not (tmp_path / "run").exists()
 
 
+def test_the_game_is_played_only_if_asked_for(game, tmp_path):
+    with pytest.raises(ConfigError, match=r'plays in the running game \(fight.engine = "game"\); say so with --game'):
+        raise souls("train", "iudex-game", "--run", tmp_path / "run", *SMALL).exception
+    assert opened == []
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_of_the_simulator_does_not_go_on_in_the_game(game, make_run):
     with pytest.raises(ConfigError, match="this run trains in the simulator"):
         raise souls("train", "--resume", "--game", "--run", make_run("smoke").folder).exception
@@ -141,7 +150,7 @@ def test_a_win_rate_in_the_game(game, run):
 
 def test_the_table_says_that_it_was_the_game(game):
     text = souls("eval", "player:idle", "--game", "--fights", 1).stdout
-    assert "iudex standard, full fights, in the game, at most 300 s each" in text
+    assert "iudex (standard), full fight, in the game, at most 300 s each" in text
 
 
 def test_fights_that_the_game_breaks_off_are_fought_again(game):

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from soulsai.cli import notify as command
+from soulsai.cli import dashboard as command
 from soulsai.errors import ConfigError, RunError
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status

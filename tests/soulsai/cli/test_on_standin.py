@@ -16,7 +16,7 @@ from soulsai.evaluation import Evaluation
 from soulsgym.recordings.recording import read_recording
 from soulsgym.state import Outcome
 
-pytestmark = pytest.mark.wine
+pytestmark = [pytest.mark.wine, pytest.mark.usefixtures("no_lapse")]
 
 AGENT = ["run.steps=400_000", "run.evaluate_every_steps=0", "run.final_fights=0", "fight.number=128",
          "fight.variants=['standard']", "run.threads=1", "network.hidden=[64, 64]"]  # fmt: skip

@@ -76,10 +76,10 @@ def test_a_changed_file_does_not_change_a_run(own_parts, tmp_path):
     assert sizes == [4, 2, 4]
     result = souls("compare", old, new, "--fights", 4)
     assert result.exit_code == 0, (result.output, result.exception)
-    result = souls("train", "--resume", "--run", old, "--set", "run.steps=500", "--plain")
+    result = souls("train", "--resume", "--run", old, "--set", "run.steps=2000", "--plain")
     assert result.exit_code == 0, (result.output, result.exception)
     assert "is gone or has changed" in result.output
-    result = souls("train", "--resume", "--run", new, "--set", "run.steps=500", "--plain")
+    result = souls("train", "--resume", "--run", new, "--set", "run.steps=2000", "--plain")
     assert result.exit_code == 0, (result.output, result.exception)
     assert "is gone or has changed" not in result.output
 
@@ -167,7 +167,7 @@ def test_a_resumed_run_takes_no_other_file(own_parts, tmp_path):
 def test_a_run_whose_copy_is_lost_is_a_sentence(own_parts, tmp_path):
     trained("--parts", own_parts, "--run", tmp_path / "run")
     (tmp_path / "run" / "data" / "parts-1" / "my_parts.py").unlink()
-    for words in (["train", "--resume", "--run"], ["eval"]):
+    for words in (["train", "--set", "run.steps=2000", "--resume", "--run"], ["eval"]):
         error = souls(*words, tmp_path / "run").exception
         assert isinstance(error, SoulsError)
         assert "parts-1/my_parts.py: there is no such file" in str(error)

@@ -7,12 +7,13 @@ import pytest
 from typer.testing import CliRunner
 
 from soulsai.cli.main import app
-from soulsai.cli.record import recorded
+from soulsai.cli.watch import recorded
 from soulsai.errors import RunError
 from soulsai.evaluation.fighter import ScriptedFighter
 from soulsgym.actions import NOTHING
 from soulsgym.envs.simulated import FightEnv
-from soulsgym.errors import MisuseError
+from soulsgym.errors import GameNotFound, MisuseError
+from soulsgym.game.engine import GameOptions
 from soulsgym.recordings.recording import read_recording
 from soulsgym.state import Outcome
 
@@ -57,6 +58,7 @@ def test_one_phase(tmp_path):
         (["--env", "SoulsGymIudexSimm-v0"], MisuseError, "did you mean 'SoulsGymIudexSim-v0'"),
         (["--pid", "3"], MisuseError, "--pid is about the running game; give an environment of the game as well"),
         (["--phase", "2"], MisuseError, "is the full fight; leave out --phase 2"),
+        (["--out", "a.txt"], MisuseError, r"recording a\.txt ends in '\.txt'; give a name that ends in \.npz"),
         (["--out", "nowhere/a.npz"], RunError, "folder nowhere of the recording is not there"),
     ],
 )
@@ -84,7 +86,7 @@ def test_a_recording_can_be_watched(tmp_path):
     assert f"after {(steps[1] - 1) / 10:.1f} s" in result.stdout
     assert video.stat().st_size > 1000
     with pytest.raises(MisuseError, match=r"--fight 3 is not in .*, which holds 2"):
-        raise souls("watch", file, "--fight", 3).exception
+        raise souls("watch", file, "--fight", 3, "--terminal").exception
 
 
 def test_a_recording_in_a_window(tmp_path, monkeypatch):
@@ -125,10 +127,40 @@ def test_the_game_has_its_own_boss(sentinel):
 
 @pytest.mark.parametrize("way", [["--terminal"], ["--html", "f.html"], ["--video", "f.mp4"], []])
 def test_one_fight_is_of_one_file(way, tmp_path, monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.chdir(tmp_path)
     for command in (["watch", "player:idle", *way], ["record", "player:idle"]):
         error = souls(*command, "--variant", "drawn:20").exception
         assert isinstance(error, MisuseError)
         assert "drawn:20" in str(error)
         assert "souls variant draw" in str(error)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recording_of_the_game_is_never_one_of_a_stand_in(tmp_path, monkeypatch):
+    """What SOULSGYM_REHEARSE says is for scripts: a recording says where it comes from."""
+    monkeypatch.setenv("SOULSGYM_REHEARSE", "standard")
+    opened = []
+
+    def open_target(spec, options, **rest):
+        opened.append(options)
+        raise GameNotFound("it is not running")
+
+    monkeypatch.setattr("soulsgym.envs.game.open_target", open_target)
+    result = souls("record", "player:idle", "--env", "SoulsGymIudex-v0", "--out", tmp_path / "fights.npz")
+    assert isinstance(result.exception, GameNotFound)
+    assert [type(options) for options in opened] == [GameOptions]
+
+
+def test_a_person_is_recorded_in_the_game_alone(tmp_path):
+    result = CliRunner().invoke(
+        app, ["record", "--human", "--env", "SoulsGymIudexSim-v0", "--out", str(tmp_path / "a.npz")]
+    )
+    assert "--human is of the running game and SoulsGymIudexSim-v0 is of the simulator" in str(result.exception)
+
+
+def test_a_person_whom_nobody_saw_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("soulsgym.recordings.person.record_person", lambda *_, **__: None)
+    result = CliRunner().invoke(app, ["record", "--human", "--out", str(tmp_path / "a.npz")])
+    assert "no fight with Iudex Gundyr was seen, so nothing was written" in str(result.exception)
     assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -16,27 +15,27 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from soulsai.cli import keeper
-from soulsai.cli.invitation import how_to_join
-from soulsai.cli.keeper import Keeper
 from soulsai.cli.main import app
-from soulsai.cli.opening import FRIEND, Wishes, open_redis, place_of
-from soulsai.cli.session import open_run, without_secrets
+from soulsai.cli.train import open_run, without_secrets
 from soulsai.config import config_to_toml, load_preset, with_settings
 from soulsai.errors import ConfigError, PreflightError, RunError, TransportError
 from soulsai.runs.fleet_file import FILE, LOCK, FleetFile, is_served, read_fleet, write_fleet
 from soulsai.runs.lock import locked
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
+from soulsai.runtime import RedisOptions
+from soulsai.runtime.invitation import host_and_port, how_to_join
+from soulsai.runtime.redis_server import OwnServer
+from soulsai.runtime.serve import FRIEND, open_redis
 from soulsai.transport.redis.access import revoke
 from soulsai.transport.redis.connection import connect
 from soulsai.transport.redis.keys import Keys
-from soulsai.transport.redis.ledger import stop_workers
+from soulsai.transport.redis.report import stop_workers
 
 SMALL = ["run.threads=1", "run.evaluate_every_steps=0", "run.final_fights=5", "network.hidden=[8]"]
 LIMIT_S = 240
 """For anything that takes a few seconds on a machine that has nothing else to do."""
-NOTHING = Wishes("", "", 0, None, None, "")
+NOTHING = RedisOptions()
 
 
 def serve(*arguments):
@@ -49,12 +48,7 @@ def serve(*arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--redis", "redis://a:b@c:1", "--host", "0.0.0.0"], "leave them out with --redis"),
-        (["--redis", "redis://a:b@c:1", "--port", "5"], "leave them out with --redis"),
-        (["--redis", "redis://a:b@c:1", "--no-tls"], "leave them out with --redis"),
-        (["--advertise", "http://x/y"], "give a host name or address"),
-        (["--advertise", "x:y"], "give a host name or address"),
-        (["--resume"], "leave out 'cartpole-dqn'"),
+        (["--resume"], "name the run once: cartpole-dqn or --run"),
         (["--port", "70000"], "65535"),
     ],
 )
@@ -72,7 +66,12 @@ def test_options_that_do_not_go_together(tmp_path, arguments, message):
         (["smoke", "--redis", "http://a:hush@b"], TransportError, "this is not the address of a Redis"),
         (["smoke", "--redis", "redis://a:hush@127.0.0.1:1/a b"], TransportError, "cannot be the id of a run"),
         (["smoke", "--redis", "rediss://a:hush@127.0.0.1:1", "--ca", "no.crt"], TransportError, "no such certificate"),
-        (["smoke", "--host", "8.8.8.8"], TransportError, "cannot listen on port 0 of 8.8.8.8"),
+        (["smoke", "--redis", "redis://a:b@c:1", "--host", "0.0.0.0"], ConfigError, "leave them out with --redis"),
+        (["smoke", "--redis", "redis://a:b@c:1", "--port", "5"], ConfigError, "leave them out with --redis"),
+        (["smoke", "--redis", "redis://a:b@c:1", "--no-tls"], ConfigError, "leave them out with --redis"),
+        (["smoke", "--advertise", "http://x/y"], ConfigError, "give a host name or address"),
+        (["smoke", "--advertise", "x:y"], ConfigError, "give a host name or address"),
+        (["smoke", "--host", "8.8.8.8"], TransportError, "cannot listen on 8.8.8.8"),
         (["smoke", "--host", "elsewhere"], TransportError, "'elsewhere' is no address to listen on"),
     ],
 )
@@ -88,13 +87,13 @@ def test_no_server_is_installed(tmp_path, monkeypatch):
     def none():
         raise TransportError("no redis-server or valkey-server was found: install one")
 
-    monkeypatch.setattr("soulsai.transport.redis.server.find_server", none)
+    monkeypatch.setattr("soulsai.runtime.redis_server.find_server", none)
     assert "install one" in str(serve("smoke", "--run", tmp_path / "run").exception)
     assert not (tmp_path / "run").exists()
 
 
 def test_a_redis_that_does_not_answer(tmp_path, monkeypatch):
-    monkeypatch.setattr("soulsai.cli.opening.REACH_S", 0.2)
+    monkeypatch.setattr("soulsai.runtime.serve.REACH_S", 0.2)
     error = serve("smoke", "--run", tmp_path / "run", "--redis", "redis://admin:hush@127.0.0.1:1").exception
     assert isinstance(error, TransportError)
     assert "127.0.0.1:1 was tried" in str(error)
@@ -148,7 +147,7 @@ def test_the_folder_of_a_run_holds_no_password(tmp_path, monkeypatch):
     [("pc", ("pc", 0)), ("pc:7000", ("pc", 7000)), ("fe80::1", ("fe80::1", 0)), ("[fe80::1]:7000", ("fe80::1", 7000))],
 )
 def test_places(text, place):
-    assert place_of(text) == place
+    assert host_and_port(text) == place
 
 
 # Opening a Redis
@@ -159,9 +158,9 @@ def new_run(tmp_path, preset="cartpole-dqn"):
     return Run.create(tmp_path / "run", config_to_toml(config), preset=preset, command=[]), config
 
 
-def opened(run, config, wishes=NOTHING, say=lambda text: None, then=lambda fleet, address: None):
+def opened(run, config, options=NOTHING, say=lambda text: None, then=lambda fleet, address: None):
     with ExitStack() as held:
-        fleet, address = open_redis(run, config, wishes, held, say)
+        fleet, address = open_redis(run, config, options, held, say)
         then(fleet, address)
     return fleet, address
 
@@ -221,12 +220,12 @@ def test_a_finished_run_that_goes_on_keeps_nobody_out(tmp_path):
 
 def test_what_was_said_once_holds(tmp_path):
     run, config = new_run(tmp_path)
-    first, _ = opened(run, config, Wishes("", "0.0.0.0", 0, True, None, "pc-of-mine:7000"))
+    first, _ = opened(run, config, RedisOptions("", "0.0.0.0", 0, True, None, "pc-of-mine:7000"))
     assert first.advertised == "rediss://pc-of-mine:7000"
     assert first.ca == str(run.folder / "redis" / "tls" / "ca.crt")
     second, _ = opened(run, config)
     assert second == replace(first, generation=2)
-    third, address = opened(run, config, Wishes("", "127.0.0.1", 0, False, None, "other"))
+    third, address = opened(run, config, RedisOptions("", "127.0.0.1", 0, False, None, "other"))
     assert (third.host, third.ca, third.advertised) == ("127.0.0.1", "", f"redis://other:{address.port}")
 
 
@@ -237,7 +236,7 @@ def test_a_redis_that_is_running(tmp_path):
 
     def share(first, address):
         url = replace(address, run="").url()
-        second, _ = opened(second_run, config, Wishes(url, "", 0, None, None, ""))
+        second, _ = opened(second_run, config, RedisOptions(url, "", 0, None, None, ""))
         assert (second.own, second.generation, second.advertised) == (False, 1, f"redis://127.0.0.1:{address.port}")
         assert second.run != first.run
         (name,) = second.passwords
@@ -248,73 +247,31 @@ def test_a_redis_that_is_running(tmp_path):
     opened(first_run, config, then=share)
 
 
+@pytest.mark.parametrize("options", [{"host": "0.0.0.0"}, {"tls": True}, {"tls": False}, {"port": 7}])
+def test_options_of_its_own_redis_are_refused_by_a_run_that_uses_another(tmp_path, options):
+    run, config = new_run(tmp_path)
+    write_fleet(run.folder, FleetFile("mine", "redis://admin:hush@pc:7000/mine", "redis://pc:7000", generation=1))
+    with pytest.raises(ConfigError, match=r"this one uses that at pc:7000: leave them out.*--redis$") as caught:
+        opened(run, config, RedisOptions(**options))
+    assert "hush" not in str(caught.value)
+    assert read_fleet(run.folder).generation == 1
+
+
+def test_a_certificate_for_its_own_redis_is_refused(tmp_path):
+    run, config = new_run(tmp_path)
+    with pytest.raises(ConfigError, match=r"--ca x\.crt is for the Redis of --redis"):
+        opened(run, config, RedisOptions(ca=Path("x.crt")))
+
+
 def test_the_run_in_the_address_is_its_id(tmp_path):
     first_run, config = new_run(tmp_path / "a")
     second_run, _ = new_run(tmp_path / "b")
 
     def share(first, address):
         url = replace(address, run="my.run").url()
-        assert opened(second_run, config, Wishes(url, "", 0, None, None, "x.org"))[0].run == "my.run"
+        assert opened(second_run, config, RedisOptions(url, "", 0, None, None, "x.org"))[0].run == "my.run"
 
     opened(first_run, config, then=share)
-
-
-def test_its_redis_is_started_again(tmp_path):
-    run, config = new_run(tmp_path)
-    news, back = [], threading.Event()
-
-    def say(text):
-        news.append(text)
-        back.set()
-
-    def kill(fleet, address):
-        with connect(address) as admin:
-            admin.set("kept", "yes")
-            os.kill(admin.info("server")["process_id"], signal.SIGKILL)
-        assert back.wait(LIMIT_S)
-        with connect(address) as admin:
-            assert admin.get("kept") == b"yes"
-
-    opened(run, config, say=say, then=kill)
-    assert news == ["the run's Redis had ended and was started again"]
-
-
-class Server:
-    """One that cannot be started again for a while."""
-
-    def __init__(self, failures):
-        self.failures, self.tries, self.stopped_by = failures, 0, ""
-
-    def revive(self):
-        self.tries += 1
-        if self.tries <= self.failures:
-            raise TransportError("port 7 is taken")
-        return self.tries == self.failures + 1
-
-    def stop(self):
-        self.stopped_by = threading.current_thread().name
-
-
-def test_the_keeper_tries_again_and_says_so_once(monkeypatch):
-    monkeypatch.setattr(keeper, "LOOK_EVERY_S", 0.001)
-    server, news = Server(4), []
-    with Keeper(lambda: server, news.append):
-        deadline_s = time.monotonic() + LIMIT_S
-        while len(news) < 2 and time.monotonic() < deadline_s:
-            time.sleep(0.01)
-    assert news == [
-        "the run's Redis has ended and cannot be started: port 7 is taken; trying again",
-        "the run's Redis had ended and was started again",
-    ]
-    assert server.stopped_by == "redis keeper"  # by the thread that has started it
-
-
-def test_a_server_that_does_not_start_is_told():
-    def fail():
-        raise TransportError("no server")
-
-    with pytest.raises(TransportError, match="no server"), Keeper(fail, print):
-        pass
 
 
 @pytest.mark.parametrize(
@@ -383,7 +340,7 @@ def souls(tmp_path):
     before = {process.pid for process in psutil.process_iter()}
     yield souls
     souls.end()
-    deadline_s = time.monotonic() + 60.0
+    deadline_s = time.monotonic() + LIMIT_S
     while left := [found for found in psutil.process_iter() if found.pid not in before and _is_of(found, tmp_path)]:
         assert time.monotonic() < deadline_s, f"still running: {left}"
         time.sleep(0.1)
@@ -401,7 +358,7 @@ def sets(*settings):
 
 
 def fleet_of(souls, *arguments):
-    result = CliRunner().invoke(app, ["fleet", "--json", "--run", str(souls.folder / "runs" / "mine"), *arguments])
+    result = CliRunner().invoke(app, ["fleet", "--json", str(souls.folder / "runs" / "mine"), *arguments])
     return json.loads(result.stdout), result.exit_code
 
 
@@ -459,7 +416,7 @@ def test_a_fleet_from_start_to_end(souls, preset):
 
     # One worker of two stops; then everyone of a name is out.
     (one, other) = sorted(worker["worker"] for worker in report["workers"] if worker["name"] == "friend")
-    stopped = souls.run("stop", one)
+    stopped = souls.run("stop", "--worker", one)
     assert stopped.stdout == f"{one}: stopped\n", stopped.stderr
     states = {worker["worker"]: worker["state"] for worker in fleet_of(souls)[0]["workers"]}
     assert states[one] == "left"
@@ -471,12 +428,12 @@ def test_a_fleet_from_start_to_end(souls, preset):
     assert "Traceback" not in souls.said("alice")
     report, code = fleet_of(souls, "--check")
     assert (code, report["open"]) == (0, {})
-    assert souls.run("stop", "bob").returncode == 2
+    assert souls.run("stop", "--worker", "bob").returncode == 2
 
     # The learner stops, and workers wait for its return; another life of it ends the run.
     assert souls.run("stop").returncode == 0
     assert server.wait(LIMIT_S) == 0, souls.said("serve")
-    assert "stopped and saved; go on with: souls serve --resume --run runs/mine" in souls.said("serve")
+    assert "stopped and saved; continue with: souls serve --resume runs/mine" in souls.said("serve")
     assert not is_served(folder)
     assert friend.poll() is None
     step = json.loads((folder / "status.json").read_text())["step"]
@@ -521,6 +478,64 @@ def test_interrupting_a_learner_and_a_worker(souls):
 
 @pytest.mark.slow
 @pytest.mark.faults
+@pytest.mark.parametrize(
+    ("whose", "harm", "sign"),
+    [
+        ("own", signal.SIGSTOP, signal.SIGINT),
+        ("own", signal.SIGKILL, signal.SIGTERM),
+        ("external", signal.SIGKILL, signal.SIGTERM),
+        ("external", signal.SIGSTOP, signal.SIGINT),
+    ],
+)
+def test_the_first_signal_ends_a_learner_whatever_redis_does(souls, whose, harm, sign):
+    settings = sets("run.steps=100000000", *SMALL, "fleet.beat_s=0.3", "fleet.hang_s=600")
+    arguments = ["serve", "cartpole-dqn", "--accept-all", "--plain", "--no-dashboard", "--run", "runs/mine", *settings]
+    with ExitStack() as held:
+        if whose == "external":
+            other = held.enter_context(OwnServer.start(souls.folder / "other"))
+            arguments += ["--redis", other.address.url()]
+        server = souls.start("serve", *arguments)
+        url = souls.wait_for("serve", r"souls join (redis://friend\S*:\S+)")[1]
+        souls.start("friend", "join", url)
+        wait_for_players(souls, "friend")
+        folder = souls.folder / "runs" / "mine"
+        redis = int((folder / "redis" / "redis.pid").read_text()) if whose == "own" else other.pid
+        if (whose, harm) == ("own", signal.SIGKILL):
+            for file in (folder / "redis").glob("*.conf"):
+                file.write_text("nonsense yes\n")  # so that it cannot be started again
+        os.kill(redis, harm)
+        souls.wait_for("serve", "does not answer")
+        began_s = time.monotonic()
+        server.send_signal(sign)
+        assert server.wait(LIMIT_S) == 130, souls.said("serve")
+        took_s = time.monotonic() - began_s
+        if whose == "external" and harm == signal.SIGSTOP:
+            os.kill(redis, signal.SIGCONT)
+        souls.end()
+    assert "Traceback" not in souls.said("serve")
+    assert "stopped and saved; continue with: souls serve --resume" in souls.said("serve")
+    run = Run.open(folder)
+    assert run.status().state == "stopped"
+    assert run.status().step > 0
+    assert list(run.checkpoints.glob("[!.]*"))
+    assert took_s < 120.0, f"{took_s:.1f} s:\n{souls.said('serve')}"
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+def test_two_signals_together_are_one_wish_to_stop(souls):
+    train = souls.start("train", "train", "cartpole-dqn", "--accept-all", "--plain", "--run", "runs/mine",
+                        *sets("run.steps=100000000", *SMALL))  # fmt: skip
+    souls.wait_for("train", r"steps \(")
+    train.send_signal(signal.SIGTERM)
+    time.sleep(0.02)
+    train.send_signal(signal.SIGTERM)
+    assert train.wait(LIMIT_S) != 0, souls.said("train")
+    assert Run.open(souls.folder / "runs" / "mine").status().state == "stopped"
+
+
+@pytest.mark.slow
+@pytest.mark.faults
 def test_a_fleet_with_a_python_file_of_its_own(souls, own_parts):
     """A worker without the file ends with a sentence; one with it plays until the run is over."""
     settings = sets("run.steps=1500", "run.threads=1", "run.evaluate_every_steps=0", "run.final_fights=2",
@@ -556,7 +571,7 @@ def test_workers_without_redis(souls):
         time.sleep(0.1)
     train.send_signal(signal.SIGINT)
     assert train.wait(LIMIT_S) == 130, souls.said("train")
-    assert "go on with: souls train --workers 2 --resume --run runs/mine" in souls.said("train")
+    assert "continue with: souls train --workers 2 --resume runs/mine" in souls.said("train")
     run = Run.open(souls.folder / "runs" / "mine")
     step = run.status().step
     more = sets(f"run.steps={step + 3000}")

@@ -8,19 +8,22 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
 from soulsai.checkpoints.store import Checkpoint, CheckpointStore
+from soulsai.cli import train as command
 from soulsai.cli.main import app
-from soulsai.cli.session import stopping
+from soulsai.cli.train import stopping
 from soulsai.config import config_from_toml
 from soulsai.dashboard.scenes import scene_of
-from soulsai.errors import ConfigError, RunError
+from soulsai.errors import ConfigError, RunError, RunFinished
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.learning.loading import load_policy
 from soulsai.runs.run import Run
+from soulsai.runs.status import Status
 from soulsgym.errors import SoulsError
 
 LIMIT_S = 240.0
@@ -63,6 +66,8 @@ def test_a_run_from_start_to_report(first):
     assert f"report: {run.report_file}" in output.replace("\n", "")
     assert run.report_file.exists()
     assert "of 2 fights" in output
+    commands = ", ".join(f"souls {verb} {folder}" for verb in ("watch", "eval", "open"))
+    assert f"next: {commands}" in output.replace("\n", "")
     assert config_from_toml(run.config_toml, "").run.steps == 600
 
 
@@ -71,7 +76,7 @@ def test_an_existing_folder_is_refused(finished):
     before = (folder / "metrics.jsonl").read_bytes()
     result = train("smoke", "--run", str(folder))
     assert isinstance(result.exception, RunError)
-    assert str(result.exception) == f"{folder} exists; use --resume to go on with it or --run for another"
+    assert str(result.exception) == f"{folder} exists; continue it with --resume, or choose another folder"
     assert (folder / "metrics.jsonl").read_bytes() == before
 
 
@@ -97,16 +102,52 @@ def test_resuming_with_more_steps_goes_on(finished):
     assert len(Run.open(folder).evaluations()) == 2
 
 
-def test_a_preset_and_resume_do_not_go_together(tmp_path):
-    result = train("smoke", "--resume", "--run", str(tmp_path))
+def test_a_run_to_resume_is_named_once(tmp_path):
+    result = train("mine", "--resume", "--run", str(tmp_path))
     assert result.exit_code == 2
-    assert "leave out" in result.output
+    assert "name the run once" in result.output
+    assert "there is no such run" in str(train("smoke", "--resume").exception)
+
+
+def test_a_finished_run_says_so_and_how_to_train_it_longer(finished):
+    before = (finished / "status.json").read_text()
+    result = train("--resume", str(finished))
+    step = json.loads(before)["step"]
+    assert isinstance(result.exception, RunFinished)
+    assert result.exception.exit_code == 0  # a service that starts it again and again has not failed
+    assert str(result.exception) == (
+        f"{finished} is finished at step {step:,}; train it longer with --set run.steps={2 * step}"
+    )
+    assert (finished / "status.json").read_text() == before
+
+
+def test_a_run_that_failed_at_once_is_not_the_one_to_resume(tmp_path, monkeypatch, finished):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    finished.rename(tmp_path / "runs" / "old")
+    old, refused = Run(tmp_path / "runs" / "old"), tmp_path / "runs" / "refused"
+    old.write_status(replace(old.status(), state="stopped"))
+    Run.create(refused, old.config_toml, preset="smoke", command=[]).write_status(Status("failed", 0, 600))
+    result = train("--resume", "--set", "run.steps=601")
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("resuming runs/old")
+
+
+def test_more_steps_keep_the_schedule_of_the_run(finished):
+    result = train("--resume", str(finished), "--set", "run.steps=900")
+    assert result.exit_code == 0, result.output
+    assert "keep their schedule of 600 steps and then their final values" in result.output
+    run = config_from_toml(Run.open(finished).config_toml, "").run
+    assert (run.steps, run.schedule_steps) == (900, 600)
+    assert [run.scheduled(step) for step in (0, 300, 600, 900)] == [0.0, 0.5, 1.0, 1.0]
+    rates = [row["learning_rate"] for row in Run.open(finished).metrics() if "learning_rate" in row]
+    assert rates == sorted(rates, reverse=True)
 
 
 def test_nothing_to_resume(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = train("--resume")
-    assert str(result.exception) == "runs: there is no run to resume; give its folder with --run"
+    assert str(result.exception) == "runs: there is no unfinished run here; name one, or begin: souls train"
 
 
 def test_the_newest_unfinished_run_is_resumed(tmp_path, monkeypatch, finished):
@@ -149,15 +190,12 @@ def test_mistakes_leave_no_folder(tmp_path, arguments, message):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        (
-            "fight.boss=vordt",
-            "fight.boss: boss 'vordt' has no moves yet, so it can be fought in the running game alone",
-        ),
+        ("fight.boss=vord", "fight.boss: boss 'vord' is not known, did you mean 'vordt'?"),
         ("fight.boss=nowhere/my.toml", "my.toml: file = 'my.toml': cannot be read: No such file"),
         ('fight.variants=["hrad"]', 'unknown variant "hrad"; did you mean "hard"?'),
         (
             'fight.variants=["standard", "."]',
-            'unknown variant "."; there are standard, hard, paths of files and drawn:N',
+            'unknown variant "."; there are standard, hard, drawn:32 and paths of files',
         ),
         ('fight.variants=["./"]', "Is a directory"),
         ('fight.variants=["bad.toml"]', "body.hpp = 3: is not a known key"),
@@ -175,7 +213,7 @@ def test_a_run_that_is_refused_is_no_run_to_resume(tmp_path, monkeypatch, settin
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
     assert list(tmp_path.glob("runs/*")) == []
-    assert "no run to resume" in str(train("--resume").exception)
+    assert "no unfinished run" in str(train("--resume").exception)
 
 
 def test_an_own_boss_goes_on_when_its_files_are_gone(tmp_path, sentinel, monkeypatch):
@@ -210,20 +248,24 @@ def test_a_checkpoint_of_another_version_is_a_sentence(finished, monkeypatch):
 
     def arrays(saved, part):
         found = original(saved, part)
-        return {f"0.{key}": value for key, value in found.items()} if part == "world" else found
+        return {f"0.{key}": value for key, value in found.items()} if part == "world.0" else found
 
     monkeypatch.setattr(Checkpoint, "arrays", arrays)
     result = train("--resume", "--run", str(finished), "--set", "run.steps=900")
     assert str(result.exception).startswith("the checkpoint holds fights of another version of soulsgym; go on with")
 
 
-def test_the_first_interrupt_asks_and_the_second_ends():
+def test_the_first_interrupt_asks_and_the_second_ends(monkeypatch):
     news = []
     with stopping(news.append) as stop:
         assert not stop()
         os.kill(os.getpid(), signal.SIGINT)
         assert stop()
         assert "stopping after this step" in news[0]
+        monkeypatch.setattr(command, "TOGETHER_S", 600.0)
+        os.kill(os.getpid(), signal.SIGTERM)  # sent with the first: the same wish
+        assert len(news) == 1
+        monkeypatch.setattr(command, "TOGETHER_S", 0.0)
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -250,7 +292,7 @@ def test_interrupt_saves_and_says_how_to_go_on(tmp_path, request):
     output, errors = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130, errors
     assert "Traceback" not in output + errors
-    assert f"stopped and saved; go on with: souls train --resume --run {folder}" in output
+    assert f"stopped and saved; continue with: souls train --resume {folder}" in output
     assert Run.open(folder).status().state == "stopped"
 
     (number,) = CheckpointStore(folder / "checkpoints").numbers()

@@ -1,12 +1,13 @@
 """`souls watch`: a video, a window, or a sentence that there is none."""
 
+import errno
 import json
 import re
 
 import pytest
 from typer.testing import CliRunner
 
-from soulsai.cli import watch
+from soulsai.cli import options
 from soulsai.cli.main import app
 from soulsai.errors import RunError
 from soulsgym.errors import MisuseError
@@ -36,10 +37,12 @@ def test_window(make_run, monkeypatch):
 
 
 def test_without_a_screen(make_run, monkeypatch):
-    for name in watch.SCREENS:
+    for name in options.SCREENS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("sys.platform", "linux")
-    with pytest.raises(MisuseError, match=r"no window can be opened here; .* --video fight\.mp4"):
+    with pytest.raises(
+        MisuseError, match=r"no window can be opened here; use --terminal, --html fight\.html or --video fight\.mp4"
+    ):
         raise souls("watch", make_run("smoke").folder).exception
 
 
@@ -51,7 +54,7 @@ def test_screen_that_does_not_answer(make_run, monkeypatch):
 
 @pytest.mark.parametrize("size", ["960", "960x", "axb", "960x-3"])
 def test_wrong_size(size):
-    with pytest.raises(MisuseError, match="is no size; give width x height"):
+    with pytest.raises(MisuseError, match="give width x height in pixels"):
         raise souls("watch", "player:idle", "--size", size).exception
 
 
@@ -62,9 +65,23 @@ def test_impossible_size(tmp_path):
         raise souls("watch", "player:idle", "--video", tmp_path / "a.avi").exception
 
 
+def test_a_size_that_is_too_large():
+    with pytest.raises(MisuseError, match="--size 100000x100000: too large; the maximum is 8192x8192"):
+        raise souls("watch", "player:idle", "--size", "100000x100000").exception
+
+
+def test_a_video_where_nothing_may_be_written(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("soulsai.evaluation.video.TemporaryDirectory", refuse)
+    with pytest.raises(RunError, match=r"video .*a\.mp4 cannot be written: Permission denied"):
+        raise souls("watch", "player:idle", "--video", tmp_path / "a.mp4").exception
+
+
 def test_gym_run(make_run):
     with pytest.raises(MisuseError, match="plays CartPole-v1, not fights"):
-        raise souls("watch", make_run("cartpole-ppo").folder).exception
+        raise souls("watch", make_run("cartpole-ppo").folder, "--terminal").exception
 
 
 def scene_in(page):
@@ -103,7 +120,7 @@ def test_page_that_cannot_be(tmp_path):
         raise souls("watch", "player:idle", "--html", tmp_path / "a.txt").exception
     with pytest.raises(RunError, match="is not there; make it or give another name"):
         raise souls("watch", "player:idle", "--html", tmp_path / "no" / "a.html").exception
-    with pytest.raises(MisuseError, match="--video and --html cannot both be"):
+    with pytest.raises(MisuseError, match="use --video or --html, not both"):
         raise souls("watch", "player:idle", "--html", tmp_path / "a.html", "--video", tmp_path / "a.mp4").exception
 
 

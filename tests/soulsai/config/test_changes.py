@@ -81,9 +81,14 @@ def test_the_config_given_stays_as_it_is():
         ("ppo.gamma.x=1", "ppo.gamma must be a number from 0 to 1, not {x = 1}"),
         ("network.hidden=64", "network.hidden must be a list of whole numbers from 1 to 65536, not 64"),
         ("reward.weights.roll=much", 'reward.weights must be a table of numbers, not {roll = "much"}'),
+        ("fight.variants=hard", 'fight.variants must be a list of strings, e.g. \'["hard"]\', not "hard"'),
+        ("fight.variants=[a, b]", 'fight.variants must be a list of strings, e.g. \'["a", "b"]\', not "[a, b]"'),
+        ("fight.step_limit=-1", "fight.step_limit must be a whole number of at least 1, not -1"),
+        (f"fight.step_limit={10**30}", f"fight.step_limit must be at most 9223372036854775807, not {10**30}"),
+        (f"run.steps={10**30}", f"run.steps must be at most {2**63 - 1}, not {10**30}"),
         ("ppo=1", "ppo is a section, not a key: give one of its keys, such as ppo.rollout"),
         ("extends=1", "there is no key extends; the keys there are world, algorithm"),
-        ("fight.boss=\udcff", 'fight.boss must be a text, not "\udcff"'),
+        ("fight.boss=\udcff", 'fight.boss must be a string, not "\udcff"'),
     ],
 )
 def test_a_bad_setting_is_refused_by_its_own_words(setting, sentence):

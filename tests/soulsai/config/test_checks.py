@@ -2,7 +2,8 @@
 
 import pytest
 
-from soulsai.config import Config, FightConfig, check_names, checked, config_from_toml, with_settings
+from soulsai.config import Config, check_names, checked, config_from_toml, with_settings
+from soulsai.config.schema import FightConfig
 from soulsai.errors import ConfigError
 
 MINIBATCH = (
@@ -18,7 +19,10 @@ SHARES = "must be the lowest and then the highest share, both above 0 and at mos
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        (["q.value_range=[2, 2]"], "q.value_range = [2.0, 2.0] must be the lowest return and then a higher one"),
+        (
+            ["algorithm=q", "q.value_range=[2, 2]"],
+            "q.value_range = [2.0, 2.0] must be the lowest return and then a higher one",
+        ),
         (["starts.boss_hp_share=[0, 1]"], f"starts.boss_hp_share = [0.0, 1.0] {SHARES}"),
         (["starts.boss_hp_share=[0.5, 0.4]"], f"starts.boss_hp_share = [0.5, 0.4] {SHARES}"),
         (["starts.player_hp_share=[0.5, 1.1]"], f"starts.player_hp_share = [0.5, 1.1] {SHARES}"),
@@ -80,6 +84,7 @@ def test_an_action_like_no_other_is_refused_with_all_there_are():
         ["algorithm=ppo", "replay.capacity=1"],
         ['actions.names=["nothing", "roll B"]'],
         ["network.hidden=[]"],
+        ["q.value_range=[2, 2]", "q.twin=true", "q.clipped=true"],
         ["replay.beta=2", "replay.final_beta=0"],
     ],
 )
@@ -94,7 +99,7 @@ def test_the_environments_of_gymnasium_have_their_own_number():
 
 def test_files_are_checked_too():
     with pytest.raises(ConfigError, match=r"^mine\.toml: q\.value_range"):
-        config_from_toml("[q]\nvalue_range = [1, 0]\n", "mine.toml")
+        config_from_toml('algorithm = "q"\n[q]\nvalue_range = [1, 0]\n', "mine.toml")
 
 
 def test_a_good_config_is_handed_back():

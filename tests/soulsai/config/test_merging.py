@@ -43,7 +43,7 @@ def test_keywords_of_an_environment_keep_their_types():
     [
         ("[pppo]\n", "there is no section [pppo]; did you mean [ppo]?"),
         ("[ppo]\ngama = 0.9\n", "there is no key ppo.gama; did you mean ppo.gamma?"),
-        ("gamma = 0.9\n", "there is no key gamma; did you mean ppo.gamma or q.gamma?"),
+        ("number = 9\n", "there is no key number; did you mean fight.number or gym.number or fleet.number?"),
         ("[run]\nminibatch = 9\n", "there is no key run.minibatch; did you mean ppo.minibatch?"),
         ("[actions]\nxyz = 9\n", "there is no key actions.xyz; the keys there are preset, names, masks"),
         ("ppo = 3\n", "ppo is a section, not a key: give one of its keys, such as ppo.rollout"),
@@ -63,8 +63,8 @@ def test_an_unknown_section_like_no_other_is_refused_with_all_there_are():
         ("[run]\nsteps = true\n", "run.steps must be a whole number of at least 1, not true"),
         ("[run]\nsteps = 1e6\n", "run.steps must be a whole number of at least 1, not 1000000.0"),
         (
-            "[run]\nsteps = 9223372036854775808\n",
-            "run.steps must be a whole number of at least 1, not 9223372036854775808",
+            "[fight]\nstep_limit = 9223372036854775808\n",
+            "fight.step_limit must be at most 9223372036854775807, not 9223372036854775808",
         ),
         ("[run]\nthreads = 257\n", "run.threads must be a whole number from 0 to 256, not 257"),
         ("[run]\nthreads = -1\n", "run.threads must be a whole number from 0 to 256, not -1"),
@@ -75,8 +75,8 @@ def test_an_unknown_section_like_no_other_is_refused_with_all_there_are():
         ("[q]\nupdate_every = 0\n", "q.update_every must be a number of at least 0.001, not 0"),
         ('[ppo]\ngamma = "high"\n', 'ppo.gamma must be a number from 0 to 1, not "high"'),
         ("[fight]\nfull = 1\n", "fight.full must be true or false, not 1"),
-        ("[fight]\nboss = 1979-05-27\n", "fight.boss must be a text, not 1979-05-27"),
-        ('algorithm = "dqn"\n', 'algorithm must be one of ppo, q, not "dqn"'),
+        ("[fight]\nboss = 1979-05-27\n", "fight.boss must be a string, not 1979-05-27"),
+        ('world = "sea"\n', 'world must be one of fight, gym, not "sea"'),
         ('[q]\nloss = "hubert"\n', 'q.loss must be one of huber, mse, not "hubert"; did you mean huber?'),
         ("[network]\nhidden = 64\n", "network.hidden must be a list of whole numbers from 1 to 65536, not 64"),
         (
@@ -86,11 +86,11 @@ def test_an_unknown_section_like_no_other_is_refused_with_all_there_are():
         ("[q]\nvalue_range = [1]\n", "q.value_range must be a list of 2 numbers, not [1]"),
         ("[q]\nvalue_range = [1, 2, 3]\n", "q.value_range must be a list of 2 numbers, not [1, 2, 3]"),
         ("[q]\nvalue_range = [1, inf]\n", "q.value_range must be a list of 2 numbers, not [1, inf]"),
-        ("[fight]\nvariants = [1]\n", "fight.variants must be a list of texts, not [1]"),
+        ("[fight]\nvariants = [1]\n", "fight.variants must be a list of strings, not [1]"),
         ("[reward]\nweights = 1\n", "reward.weights must be a table of numbers, not 1"),
         ("[reward.weights]\nroll = true\n", "reward.weights must be a table of numbers, not {roll = true}"),
         ("[reward.weights]\nroll = nan\n", "reward.weights must be a table of numbers, not {roll = nan}"),
-        ("[gym.kwargs]\na = []\n", "gym.kwargs must be a table of texts, numbers, true or false, not {a = []}"),
+        ("[gym.kwargs]\na = []\n", "gym.kwargs must be a table of strings, numbers, true or false, not {a = []}"),
     ],
 )
 def test_a_value_that_does_not_fit_is_refused_with_what_does(text, sentence):

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from soulsai.algorithms.q.config import QConfig
 from soulsai.config import (
     Config,
     config_from_toml,
@@ -13,7 +14,6 @@ from soulsai.config import (
     preset_description,
     preset_names,
     presets,
-    read_config,
 )
 from soulsai.errors import ConfigError
 
@@ -26,7 +26,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_all_presets_are_there():
-    expected = {"iudex", "smoke", "smoke-q", "dqn", "ddqn", "dddqn", "rainbow", "recipe-rl-souls", "recipe-soulsai"}
+    expected = {"iudex", "smoke", "smoke-q", "dqn", "ddqn", "dddqn", "clipped-dqn", "rainbow", "sac", "impala",
+                "recipe-rl-souls", "recipe-soulsai"}  # fmt: skip
     expected |= {f"{game}-{algorithm}" for game in ("cartpole", "lunarlander") for algorithm in ("ppo", "dqn")}
     assert expected <= set(preset_names())
     assert list(preset_names()) == sorted(preset_names())
@@ -41,15 +42,22 @@ def test_every_preset_loads_comes_back_and_says_what_it_is_for(name):
 
 
 def test_each_of_the_dqn_family_adds_one_idea():
-    dqn, ddqn, dddqn, rainbow = (load_preset(name).q for name in ("dqn", "ddqn", "dddqn", "rainbow"))
-    assert [(q.double, q.dueling, q.clipped) for q in (dqn, ddqn, dddqn, rainbow)] == [
+    names = ("dqn", "ddqn", "dddqn", "clipped-dqn")
+    assert [(q.double, q.dueling, q.clipped) for q in (load_preset(name).section(QConfig) for name in names)] == [
         (False, False, False),
         (True, False, False),
         (True, True, False),
         (False, True, True),
     ]
-    assert (dddqn.distribution == "none", load_preset("dddqn").replay.prioritized) == (True, False)
-    assert load_preset("rainbow").replay.prioritized
+    assert [load_preset(name).replay.prioritized for name in names] == [False, False, False, True]
+
+
+def test_rainbow_is_what_the_word_means():
+    rainbow = load_preset("rainbow")
+    q = rainbow.section(QConfig)
+    assert (q.double, q.dueling, q.noisy, q.distribution, q.n_step) == (True, True, True, "c51", 3)
+    assert rainbow.replay.prioritized
+    assert (q.epsilon, q.final_epsilon) == (0.0, 0.0)  # the noise explores
 
 
 def test_rl_souls_does_thirty_updates_of_two_hundred_every_thousand_steps():
@@ -88,14 +96,40 @@ def test_a_preset_builds_on_another(folder):
 
 def test_so_may_a_file_of_the_user(tmp_path):
     (tmp_path / "mine.toml").write_text('extends = "smoke"\n[run]\nseed = 7\n')
-    config = read_config(tmp_path / "mine.toml")
+    config = load_preset(str(tmp_path / "mine.toml"))
     assert (config.run.seed, config.fight.number) == (7, load_preset("smoke").fight.number)
+
+
+def test_a_file_may_build_on_another_file_beside_it(tmp_path, monkeypatch):
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "slow.toml").write_text('extends = "smoke"\n[run]\nsteps = 30\nseed = 1\n')
+    (tmp_path / "mine.toml").write_text('extends = "base/slow.toml"\n[run]\nseed = 2\n')
+    monkeypatch.chdir("/")
+    config = load_preset(str(tmp_path / "mine.toml"))
+    assert (config.run.steps, config.run.seed) == (30, 2)
+    assert config.fight.number == load_preset("smoke").fight.number
+
+
+def test_a_file_that_extends_itself_or_a_missing_one_is_refused(tmp_path):
+    (tmp_path / "me.toml").write_text('extends = "../' + tmp_path.name + '/me.toml"\n')
+    with pytest.raises(ConfigError, match=r"me\.toml: files extend one another in a circle: me\.toml -> me\.toml$"):
+        load_preset(str(tmp_path / "me.toml"))
+    (tmp_path / "lost.toml").write_text('extends = "none.toml"\n')
+    with pytest.raises(ConfigError, match=r"none\.toml: this config cannot be read: No such file"):
+        load_preset(str(tmp_path / "lost.toml"))
+
+
+def test_a_text_without_a_file_names_no_file():
+    with pytest.raises(ConfigError, match=r'^sent: extends = "x\.toml" names a file, which only a file can; name a'):
+        config_from_toml('extends = "x.toml"', "sent")
 
 
 def test_presets_that_extend_one_another_in_a_circle_are_refused(folder):
     for name, other in ("ab", "bc", "ca"):
         (folder / f"{name}.toml").write_text(f'# X\nextends = "{other}"\n')
-    with pytest.raises(ConfigError, match=r"^c\.toml: presets extend one another in a circle: a -> b -> c -> a$"):
+    with pytest.raises(
+        ConfigError, match=r"^c\.toml: files extend one another in a circle: a\S+ -> b\S+ -> c\S+ -> a\.toml$"
+    ):
         load_preset("a")
 
 
@@ -108,7 +142,7 @@ def test_errors_name_the_preset_that_holds_the_mistake(folder):
 
 @pytest.mark.parametrize(
     ("name", "way_out"),
-    [("iudx", "did you mean iudex?"), ("smoke.toml", "did you mean smoke?"), ("../config/x", "there are cartpole-dqn")],
+    [("iudx", "did you mean iudex?"), ("../config/x", "there are cartpole-dqn")],
 )
 def test_an_unknown_preset_is_refused_with_the_nearest(name, way_out):
     for look_up in (load_preset, preset_description):
@@ -120,14 +154,15 @@ def test_an_unknown_preset_is_refused_with_the_nearest(name, way_out):
 def test_what_a_file_extends_must_be_the_name_of_a_preset():
     with pytest.raises(ConfigError, match=r'^mine: there is no preset "iudx"; did you mean iudex\?$'):
         config_from_toml('extends = "iudx"', "mine")
-    with pytest.raises(ConfigError, match=r"^mine: extends must be the name of a preset, not 3$"):
+    with pytest.raises(ConfigError, match=r"^mine: extends must be the name of a preset or the path of a \.toml"):
         config_from_toml("extends = 3", "mine")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    for file in (tmp_path / "none.toml", tmp_path):
+    (tmp_path / "folder.toml").mkdir()
+    for file in (tmp_path / "none.toml", tmp_path / "folder.toml"):
         with pytest.raises(ConfigError, match="this config cannot be read") as caught:
-            read_config(file)
+            load_preset(str(file))
         assert str(caught.value).startswith(f"{file}: ")
 
 
@@ -140,12 +175,12 @@ def test_what_is_not_toml_is_refused(text):
 def test_what_is_not_utf_8_is_refused(tmp_path):
     (tmp_path / "mine.toml").write_bytes(b'# \xe9\nworld = "fight"\n')
     with pytest.raises(ConfigError, match=r"mine\.toml: byte 2 is not UTF-8; save the file as UTF-8$"):
-        read_config(tmp_path / "mine.toml")
+        load_preset(str(tmp_path / "mine.toml"))
 
 
 def test_files_of_windows_are_read(tmp_path):
     (tmp_path / "mine.toml").write_bytes(b"\xef\xbb\xbf[run]\r\nseed = 4\r\n")
-    assert read_config(tmp_path / "mine.toml").run.seed == 4
+    assert load_preset(str(tmp_path / "mine.toml")).run.seed == 4
 
 
 def test_an_empty_file_is_all_defaults():
@@ -156,7 +191,7 @@ def test_nothing_heavy_is_loaded():
     code = (
         "import sys; from soulsai import config\n"
         "config.with_settings(config.load_preset('rainbow'), ['run.seed=1']); config.reference()\n"
-        "loaded = {'gymnasium', 'numba', 'numpy', 'soulsgym', 'torch'} & set(sys.modules)\n"
+        "loaded = {'gymnasium', 'numba', 'soulsgym.sim', 'torch'} & set(sys.modules)\n"
         "sys.exit(f'loaded: {loaded}' if loaded else 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,15 +1,16 @@
 """Configs written as TOML come back as they were."""
 
 import math
-from dataclasses import fields, is_dataclass, replace
-from types import UnionType
-from typing import get_args, get_origin, get_type_hints
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import Struct, inspect, structs
+from msgspec.structs import replace
 
-from soulsai.config import Config, FightConfig, GymConfig, RewardConfig, config_from_toml, config_to_toml
+from soulsai.config import Config, config_from_toml, config_to_toml, differences, with_settings
+from soulsai.config.schema import FightConfig, GymConfig, RewardConfig
 from soulsai.config.toml import toml_value
+from soulsai.config.values import LARGEST
 from soulsgym.actions import ACTION_NAMES
 
 TEXTS = st.text(st.characters(codec="utf-8"))
@@ -25,32 +26,35 @@ BY_KEY = {
 """Where one value must fit another."""
 
 
-def values(kind, about):
-    """All values of a key."""
-    if get_origin(kind) is UnionType:
-        return st.one_of([values(one, about) for one in get_args(kind)])
-    if get_origin(kind) is tuple:
-        return st.lists(values(get_args(kind)[0], about), max_size=4).map(tuple)
-    if get_origin(kind) is dict:
-        return st.dictionaries(TEXTS, values(get_args(kind)[1], about), max_size=4)
-    if about.choices:
-        return st.sampled_from(about.choices)
-    if kind is int:
-        low = -(2**63) + 1 if about.low is None else about.low
-        return st.integers(low, 2**63 - 1 if about.high is None else about.high)
-    if kind is float:
-        return st.floats(about.low, about.high, allow_nan=False, allow_infinity=False)
-    return {bool: st.booleans(), str: TEXTS}[kind]
+def values(kind):
+    """All values of a key, by its type as msgspec describes it."""
+    match kind:
+        case inspect.Metadata():
+            return values(kind.type)
+        case inspect.UnionType():
+            return st.one_of([values(one) for one in kind.types])
+        case inspect.VarTupleType():
+            return st.lists(values(kind.item_type), max_size=4).map(tuple)
+        case inspect.DictType():
+            return st.dictionaries(TEXTS, values(kind.value_type), max_size=4)
+        case inspect.LiteralType():
+            return st.sampled_from(kind.values)
+        case inspect.IntType():
+            return st.integers(-LARGEST if kind.ge is None else kind.ge, LARGEST if kind.le is None else kind.le)
+        case inspect.FloatType():
+            return st.floats(kind.ge, kind.le, allow_nan=False, allow_infinity=False)
+    return {inspect.BoolType: st.booleans(), inspect.StrType: TEXTS}[type(kind)]
 
 
 def sections(kind):
     """All values of a section, as far as its keys stand alone."""
-    hints, keys = get_type_hints(kind), fields(kind)
     by_key = {
-        key.name: sections(hints[key.name])
-        if is_dataclass(hints[key.name])
-        else BY_KEY.get(key.name, values(hints[key.name], key.metadata["setting"]))
-        for key in keys
+        key.name: sections(key.type)
+        if isinstance(key.type, type)
+        else BY_KEY[key.name]
+        if key.name in BY_KEY
+        else values(inspect.type_info(key.type))
+        for key in structs.fields(kind)
     }
     return st.builds(kind, **by_key)
 
@@ -76,8 +80,8 @@ def fitting(config):
 
 def same(a, b):
     """Equal, and of equal types: to Python, true is 1 and 1.0, and 0.0 is -0.0."""
-    if is_dataclass(a):
-        return all(same(getattr(a, key.name), getattr(b, key.name)) for key in fields(a))
+    if isinstance(a, Struct):
+        return all(same(getattr(a, key), getattr(b, key)) for key in a.__struct_fields__)
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(same(a[name], b[name]) for name in a)
     if isinstance(a, tuple):
@@ -102,16 +106,31 @@ def test_the_comparison_above_sees_what_equality_does_not():
 
 def test_every_key_is_written_in_the_order_of_the_schema():
     text = config_to_toml(Config())
-    assert text.startswith('world = "fight"\nalgorithm = "ppo"\n\n[run]\nseed = 0\nsteps = 20000000\ndevice = "auto"\n')
-    assert '[gym]\nid = "CartPole-v1"\nkwargs = {}\nnumber = 8\n\n[network]\nhidden = [128, 128]\n' in text
-    assert text.endswith("silent_after_s = 10.0\nhang_s = 60.0\n")
+    assert text.startswith(
+        'world = "fight"\nalgorithm = "ppo"\n\n[run]\nseed = 0\nsteps = 20000000\nschedule_steps = 0\ndevice = "auto"\n'
+    )
+    assert (
+        '[gym]\nid = "CartPole-v1"\nnumber = 8\n\n[gym.kwargs]\n\n[network]\nhidden = [\n    128,\n    128,\n]\n'
+        in text
+    )
+    assert "silent_after_s = 10.0\nhang_s = 60.0\n\n[ppo]\n" in text
 
 
 def test_tables_are_written_by_alphabet_so_that_equal_configs_give_equal_texts():
     one = replace(Config(), reward=RewardConfig(weights={"roll": -0.5, "hit": 1.0}))
     other = replace(Config(), reward=RewardConfig(weights={"hit": 1.0, "roll": -0.5}))
     assert config_to_toml(one) == config_to_toml(other)
-    assert "weights = {hit = 1.0, roll = -0.5}\n" in config_to_toml(one)
+    assert "[reward.weights]\nhit = 1.0\nroll = -0.5\n" in config_to_toml(one)
+
+
+def test_configs_of_older_runs_are_read():
+    """Tables and lists in one line, and sections in another order."""
+    text = (
+        "[gym]\nkwargs = {}\n[network]\nhidden = [8, 8]\n[q]\ntau = 1\n[reward]\nweights = {hit = 1.0, roll = -0.5}\n"
+    )
+    config = config_from_toml(text, "text")
+    assert (config.network.hidden, config.q.tau, config.gym.kwargs) == ((8, 8), 1.0, {})
+    assert config.reward.weights == {"hit": 1.0, "roll": -0.5}
 
 
 def test_floats_keep_all_bits():
@@ -123,3 +142,29 @@ def test_floats_keep_all_bits():
 def test_texts_and_keys_are_quoted_where_toml_needs_it():
     assert toml_value('a "b" \\ \n \x7f é') == '"a \\"b\\" \\\\ \\n \\u007f é"'
     assert toml_value({"a b": True, "c-d": (1, 2.5)}) == '{"a b" = true, c-d = [1, 2.5]}'
+
+
+def test_equal_configs_do_not_differ():
+    assert differences(Config(), config_from_toml("", "text")) == []
+
+
+def test_every_key_that_differs_has_a_line_in_the_order_of_the_schema():
+    settings = ["q.tau=1", "reward.weights.roll=-0.5", "world=gym", "gym.number=512", "network.hidden=[8]"]
+    assert differences(Config(), with_settings(Config(), settings)) == [
+        'world: "fight" -> "gym"',
+        "reward.weights.roll: not set -> -0.5",
+        "gym.number: 8 -> 512",
+        "network.hidden: [128, 128] -> [8]",
+        "q.tau: 0.005 -> 1.0",
+    ]
+
+
+def test_an_entry_that_went_is_told_apart_from_one_that_changed():
+    old = with_settings(Config(), ["reward.weights.roll=1", "reward.weights.hit=1"])
+    new = with_settings(Config(), ["reward.weights.hit=2"])
+    assert differences(old, new) == ["reward.weights.hit: 1.0 -> 2.0", "reward.weights.roll: 1.0 -> not set"]
+
+
+def test_true_is_not_one():
+    old, new = (with_settings(Config(), [f"gym.kwargs.a={value}"]) for value in ("true", "1"))
+    assert differences(old, new) == ["gym.kwargs.a: true -> 1"]

@@ -9,6 +9,8 @@ import urllib.request
 
 import pytest
 
+from soulsai.runs.metrics import MetricsReader, MetricsWriter
+
 CONFIG = 'world = "fight"\nalgorithm = "ppo"\n\n[run]\nseed = 0\nsteps = 1000\n\n[fight]\nengine = "sim"\n'
 BEGAN_S = 1_790_000_000
 LIMIT_S = 60.0
@@ -26,6 +28,20 @@ def lines_of(rows):
     return b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
 
 
+def write_metrics(folder, lines):
+    """The metrics of a run whose database is gone: the lines of its export."""
+    for file in folder.glob("metrics.*"):
+        file.unlink()
+    (folder / "metrics.jsonl").write_bytes(lines)
+
+
+def append_row(folder, *, step, elapsed_s, time, **values):
+    """What a training adds to its metrics."""
+    writer = MetricsWriter(folder)
+    writer.write(step, elapsed_s, values)
+    writer.close()
+
+
 def make_folder(folder, rows=(), *, state="finished", updated="2026-11-16T06:00:00.000Z", **status):
     """The folder of a run."""
     for name in ("evaluations", "recordings", "checkpoints"):
@@ -34,15 +50,10 @@ def make_folder(folder, rows=(), *, state="finished", updated="2026-11-16T06:00:
     (folder / "versions.json").write_text(json.dumps({"preset": "iudex", "seed": 0, "python": "3.11"}))
     values = {"state": state, "step": 100, "steps": 1000, "win_rate": 0.5, "win_rate_low": 0.4, "win_rate_high": 0.6}
     (folder / "status.json").write_text(json.dumps(values | {"updated": updated} | status))
-    (folder / "metrics.jsonl").write_bytes(lines_of(rows))
+    write_metrics(folder, lines_of(rows))
+    MetricsReader(folder).extent()
     (folder / "log.txt").write_text("".join(f"line {number}\n" for number in range(80)))
     return folder
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    """No test writes into the cache of the user."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture
@@ -51,6 +62,7 @@ def kit():
 
     class Kit:
         row, lines, folder = staticmethod(row_of), staticmethod(lines_of), staticmethod(make_folder)
+        metrics, append = staticmethod(write_metrics), staticmethod(append_row)
         began_s = BEGAN_S
 
     return Kit
@@ -71,11 +83,11 @@ def client_of():
     from starlette.testclient import TestClient
 
     from soulsai.dashboard.app import build
-    from soulsai.dashboard.board import Board
-    from soulsai.dashboard.security import Door
+    from soulsai.dashboard.library import Library
+    from soulsai.dashboard.security import AccessCheck
 
     def make(root, token="", *, loopback=True, **words):
-        app = build(Board(root), Door(loopback, token))
+        app = build(Library(root), AccessCheck(loopback, token))
         return TestClient(app, base_url="http://127.0.0.1:8716", follow_redirects=False, **words)
 
     return make
@@ -90,13 +102,13 @@ class Served:
     """A real server in a thread."""
 
     def __init__(self, root, **wishes):
-        from soulsai.dashboard.server import Wish, serve
+        from soulsai.dashboard.server import ServeOptions, serve
 
         self._urls, self._ends, self.problems = [], [], []
 
         def work():
             try:
-                serve(Wish(root, **{"port": 0} | wishes), self._urls.append, until=self._ends.append)
+                serve(ServeOptions(root, **{"port": 0} | wishes), self._urls.append, until=self._ends.append)
             except Exception as error:
                 self.problems.append(error)
 

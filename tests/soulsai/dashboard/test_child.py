@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,7 +15,7 @@ import pytest
 
 from soulsai.dashboard import child as child_module
 from soulsai.dashboard.child import dashboard_child
-from soulsai.telemetry.beside import NICE
+from soulsai.processes.supervisor import NICE, Command
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 LIMIT_S = 120.0
@@ -63,7 +62,7 @@ def pages_of(parent):
     found = []
     for each in psutil.Process(parent).children():
         with contextlib.suppress(psutil.Error):  # it has ended
-            if child_module.MODULE in each.cmdline():
+            if child_module.CHILD in each.cmdline():
                 found.append(each)
     return found
 
@@ -88,13 +87,6 @@ def test_it_is_there_during_the_block_and_not_after(root, news):
     assert len(news.lines) == 1
 
 
-def test_a_token_reaches_it_and_is_in_no_list_of_processes(root, news):
-    with dashboard_child(root / "one", news.say, token="a-token-of-some-length"):
-        assert news.wait().endswith("?token=a-token-of-some-length")
-        (page,) = pages_of(os.getpid())
-        assert "a-token" not in str(page.cmdline()) + str(page.environ())
-
-
 def test_a_killed_page_is_one_line_of_news(root, news):
     with dashboard_child(root / "one", news.say):
         news.wait()
@@ -105,36 +97,14 @@ def test_a_killed_page_is_one_line_of_news(root, news):
     assert len(news.lines) == 2
 
 
-def test_a_port_that_is_taken(root, news):
-    with socket.socket() as line:
-        line.bind(("127.0.0.1", 0))
-        line.listen()
-        with dashboard_child(root / "one", news.say, port=line.getsockname()[1]):
-            text = news.wait()
-    assert "cannot be used" in text
-    assert "training goes on" in text
-    assert len(news.lines) == 1
-
-
 @pytest.fixture
 def mute(monkeypatch):
     """In the place of the page a process that never answers."""
 
-    def start(module, **pipes):
-        return subprocess.Popen(["sleep", "600"], **pipes, start_new_session=True)
-
-    monkeypatch.setattr(child_module, "start_beside", start)
-
-
-def test_a_page_that_never_answers(root, news, mute, monkeypatch):
-    monkeypatch.setattr(child_module, "START_S", 0.3)
-    with dashboard_child(root / "one", news.say):
-        assert "did not answer within" in news.wait()
-    assert len(news.lines) == 1
+    monkeypatch.setattr(Command, "module", lambda module, words, **pipes: Command(["sleep", "600"], **pipes))
 
 
 def test_the_training_waits_neither_for_its_beginning_nor_for_its_end(root, news, mute, monkeypatch):
-    monkeypatch.setattr(child_module, "START_S", 600.0)
     monkeypatch.setattr(child_module, "END_S", 0.3)
     began_s = time.monotonic()
     with dashboard_child(root / "one", news.say):
@@ -144,10 +114,10 @@ def test_the_training_waits_neither_for_its_beginning_nor_for_its_end(root, news
 
 
 def test_a_process_that_cannot_be_started(root, news, monkeypatch):
-    def fail(*_, **__):
+    def fail(command):
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(child_module, "start_beside", fail)
+    monkeypatch.setattr(Command, "start", fail)
     with dashboard_child(root / "one", news.say):
         pass
     assert news.lines == ["the page does not start (Cannot allocate memory); training goes on without it"]
@@ -181,7 +151,6 @@ def test_it_goes_when_the_training_was_killed(root, sign):
         training.send_signal(sign)
         training.wait(LIMIT_S)
         until(lambda: is_gone(page))
-        assert not answers(url)
     finally:
         training.kill()
 

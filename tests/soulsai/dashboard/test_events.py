@@ -7,10 +7,12 @@ import time
 import pytest
 
 from soulsai.dashboard import events as events_module
+from soulsai.dashboard import library as library_module
 from soulsai.dashboard.library import LOOK_EVERY_S
 from soulsai.runs.lock import locked
 
 LIMIT_S = 60.0
+EVERY_S = events_module.EVERY_S
 
 
 class Listener:
@@ -79,6 +81,8 @@ def served(serve_folder, root, monkeypatch):
             made.append(self)
 
     monkeypatch.setattr(events_module, "Streams", Counted)
+    monkeypatch.setattr(events_module, "EVERY_S", 0.1)
+    monkeypatch.setattr(library_module, "LOOK_EVERY_S", 0.05)
     server = serve_folder(root)
     server.streams = made[0]
     return server
@@ -110,11 +114,10 @@ def test_the_state_of_now_comes_first(served, listen):
 
 
 def test_changes_come_within_two_seconds(served, listen, root, kit):
-    assert events_module.EVERY_S + LOOK_EVERY_S < 2.0
+    assert EVERY_S + LOOK_EVERY_S < 2.0
     listener = listen(served, "/api/events?run=one")
     listener.next("run")
-    with (root / "one" / "metrics.jsonl").open("ab") as out:
-        out.write(kit.lines([kit.row(100)]))
+    kit.append(root / "one", **kit.row(100))
     assert listener.next("run")["rows"] == 101
     (root / "one" / "recordings" / "eval-000000000100-lost.npz").write_bytes(b"x")
     assert listener.next("run")["newest_fight"] == "eval-000000000100-lost"
@@ -140,7 +143,7 @@ def test_a_run_that_never_was(served, listen):
 
 
 def test_without_news_only_heartbeats(served, listen, monkeypatch):
-    monkeypatch.setattr(events_module, "HEARTBEAT_S", 1.5)
+    monkeypatch.setattr(events_module, "HEARTBEAT_S", 0.3)
     listener = listen(served, "/api/events?run=one")
     listener.next("run")
     listener.answer.readline()  # the end of the event

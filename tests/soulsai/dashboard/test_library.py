@@ -53,8 +53,7 @@ def test_a_run_that_is_trained_now(library, root, kit):
 
 
 def test_while_it_is_trained_the_newest_row_tells_how_far_it_is(library, root, kit):
-    with (root / "one" / "metrics.jsonl").open("ab") as out:
-        out.write(kit.lines([kit.row(77_777)]))
+    kit.append(root / "one", **kit.row(77_777))
     assert library.entries()[1]["step"] == 100
     (root / "one" / "status.json").unlink()
     with locked(root / "one" / "lock"):
@@ -126,20 +125,20 @@ def test_many_viewers_share_one_look(root, kit):
 def test_files_that_lead_elsewhere_are_not_read(root, tmp_path):
     secret = tmp_path / "secret.txt"
     secret.write_text("step hush\n")
-    dossier = Library(root).find("one")
-    for name in ("config.toml", "versions.json", "log.txt", "metrics.jsonl"):
+    details = Library(root).find("one")
+    for name in ("config.toml", "versions.json", "log.txt", "metrics.jsonl", "metrics.sqlite"):
         (root / "one" / name).unlink()
         (root / "one" / name).symlink_to(secret)
     (root / "one" / "recordings" / "a.npz").symlink_to(secret)
     (root / "one" / "evaluations" / "a.json").symlink_to(secret)
-    assert dossier.log() == []
-    assert dossier.recordings() == []
-    assert dossier.evaluations() == []
-    entry = dossier.entry()
+    assert details.log() == []
+    assert details.recordings() == []
+    assert details.evaluations() == {}
+    entry = details.entry()
     assert entry["rows"] == 0
     assert "hush" not in str(entry)
     with pytest.raises(library_module.RunError, match="is not in the folder of the run"):
-        dossier.text("config.toml")
+        details.text("config.toml")
 
 
 def test_recordings_are_counted_without_those_being_written(library, root):

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from soulsai.dashboard.security import Door, is_loopback, new_token, same
-from soulsai.dashboard.server import Wish, token_for
+from soulsai.dashboard.security import AccessCheck, is_loopback, same
+from soulsai.dashboard.server import ServeOptions, token_for
 from soulsai.runs.lock import locked
 from soulsgym.errors import MisuseError
 
@@ -35,9 +35,9 @@ def guarded(root, client_of):
         {"authorization": f"Basic {TOKEN}"},
         {"authorization": TOKEN},
         {"authorization": "Bearer \xe4\xf6".encode("latin-1")},
-        {"cookie": f"{Door(False, TOKEN).cookie}={TOKEN}"},
-        {"cookie": f"{Door(False, TOKEN).cookie}="},
-        {"cookie": f"souls_token={Door(False, TOKEN).pass_word}"},
+        {"cookie": f"{AccessCheck(False, TOKEN).cookie}={TOKEN}"},
+        {"cookie": f"{AccessCheck(False, TOKEN).cookie}="},
+        {"cookie": f"souls_token={AccessCheck(False, TOKEN).pass_word}"},
     ],
 )
 def test_without_the_token_nothing_is_told(guarded, path, headers):
@@ -88,7 +88,7 @@ def test_whether_it_lives_may_be_asked_by_all(guarded):
 
 
 def test_two_servers_on_one_machine_have_two_cookies():
-    assert Door(True, "a" * 12).cookie != Door(True, "b" * 12).cookie
+    assert AccessCheck(True, "a" * 12).cookie != AccessCheck(True, "b" * 12).cookie
 
 
 def test_secrets_are_compared():
@@ -99,15 +99,14 @@ def test_secrets_are_compared():
 
 
 def test_tokens(tmp_path):
-    assert token_for(Wish(tmp_path)) == ""
-    assert token_for(Wish(tmp_path, "localhost")) == ""
-    assert len(token_for(Wish(tmp_path, "0.0.0.0"))) >= 32
-    assert token_for(Wish(tmp_path, "0.0.0.0")) != token_for(Wish(tmp_path, "0.0.0.0"))
-    assert token_for(Wish(tmp_path, token=TOKEN)) == TOKEN
+    assert token_for(ServeOptions(tmp_path)) == ""
+    assert token_for(ServeOptions(tmp_path, "localhost")) == ""
+    assert len(token_for(ServeOptions(tmp_path, "0.0.0.0"))) >= 32
+    assert token_for(ServeOptions(tmp_path, "0.0.0.0")) != token_for(ServeOptions(tmp_path, "0.0.0.0"))
+    assert token_for(ServeOptions(tmp_path, token=TOKEN)) == TOKEN
     for bad in ("short", "ünicode-of-some-length", "with\nline-ends-in-it"):
         with pytest.raises(MisuseError, match="plain ones"):
-            token_for(Wish(tmp_path, token=bad))
-    assert new_token() != new_token()
+            token_for(ServeOptions(tmp_path, token=bad))
 
 
 @pytest.mark.parametrize(
@@ -166,9 +165,11 @@ def test_the_page_itself_can(client, root):
 # ---------------------------------------------------------------- size and paths
 
 
-def test_long_addresses(client):
-    assert client.get("/api/runs?" + "a" * 8_200).status_code == 414
-    assert client.get("/api/runs?" + "a" * 8_000).status_code == 200
+def test_long_addresses(serve_folder, root):
+    page = serve_folder(root)
+    with pytest.raises(OSError, match=r"400|reset|closed|Broken pipe|Remote end"):  # by the server itself
+        page.get("/api/runs?" + "a" * 2_000_000)
+    assert page.get("/healthz") == b"ok"
 
 
 def test_large_bodies(client, root):
@@ -177,7 +178,6 @@ def test_large_bodies(client, root):
         assert client.post("/api/runs/one/control", content=body, headers=MARK).status_code == 413
         parts = iter([body[:3_000], body[3_000:]])  # sent without its length
         assert client.post("/api/runs/one/control", content=parts, headers=MARK).status_code == 413
-    assert client.get("/api/runs", headers={"content-length": "-1"}).status_code == 413
     assert not (root / "one" / "control").exists()
 
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from soulsai.cli.main import app
 from soulsai.dashboard import server as server_module
-from soulsai.dashboard.server import PORT, ServerError, Wish, address, listen, serve
+from soulsai.dashboard.server import PORT, ServeOptions, ServerError, address, listen, serve
 from soulsgym.errors import MissingPackage
 
 SOULS = Path(sys.executable).parent / "souls"
@@ -99,7 +99,7 @@ def test_a_folder_that_is_not_there(tmp_path):
 def test_missing_packages_are_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(MissingPackage, match=r"uvicorn is not installed; run: pip install '[\w-]+\[dashboard\]'"):
-        serve(Wish(tmp_path), lambda url: None)
+        serve(ServeOptions(tmp_path), lambda url: None)
 
 
 def test_the_command_has_an_example():
@@ -164,7 +164,7 @@ def test_the_browser_is_opened_if_told_so(root, monkeypatch):
 
     opened = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
-    monkeypatch.setattr(server_module, "serve", lambda wish, say: say("http://127.0.0.1:1/"))
+    monkeypatch.setattr(server_module, "serve", lambda options, say: say("http://127.0.0.1:1/"))
     assert CliRunner().invoke(app, ["dashboard", str(root), "--open"]).exit_code == 0
     deadline_s = time.monotonic() + LIMIT_S
     while not opened:

@@ -7,9 +7,9 @@ import pytest
 
 from soulsai.evaluation import Evaluation, ScriptedFighter, compare, evaluate
 from soulsai.evaluation.evaluation import DrawnFile
-from soulsai.evaluation.tables import drawn_files
-from soulsai.evaluation.thoughts import Told, about_boss, spec_of
-from soulsai.evaluation.witness import Witness
+from soulsai.evaluation.fight_recorder import FightRecorder
+from soulsai.evaluation.tables import tables_of
+from soulsai.evaluation.thoughts import FightFile, about_boss, spec_of
 from soulsgym.errors import MisuseError
 from soulsgym.spec.draw import drawn_spec
 from soulsgym.spec.population import evaluation_seed
@@ -39,14 +39,14 @@ def test_batches_of_any_size_give_the_same_fights(drawn):
 
 
 def test_a_fight_is_played_on_its_file(drawn):
-    witness = Witness(6)
-    evaluate(ScriptedFighter("idle"), 2, seed=7, variant="drawn:3", witness=witness)
-    hp = [float(witness.fight(i).recording.fights["boss_max_hp"][0]) for i in range(6)]
-    damage = [witness.fight(i).recording.fights["damage_taken"].max() for i in range(6)]
+    recorder = FightRecorder(6)
+    evaluate(ScriptedFighter("idle"), 2, seed=7, variant="drawn:3", recorder=recorder)
+    hp = [float(recorder.fight(i).fights["boss_max_hp"][0]) for i in range(6)]
+    damage = [recorder.fight(i).fights["damage_taken"].max() for i in range(6)]
     assert len(set(np.round(damage, 3))) > 1 or len(set(hp)) > 1
     about = about_boss("iudex", "drawn:3", drawn.settings.draw_seed(5))
     assert json.loads(json.dumps(about)) == about
-    assert spec_of(Told(witness.fight(5).recording, about)) == drawn_spec("iudex", evaluation_seed(2))
+    assert spec_of(FightFile(recorder.fight(5), about)) == drawn_spec("iudex", evaluation_seed(2))
 
 
 def test_figures_by_hand(with_outcomes):
@@ -90,7 +90,7 @@ def test_two_fighters_on_the_same_files(with_outcomes):
 
 
 def test_table_of_the_report(with_outcomes):
-    html = drawn_files(with_outcomes([WON, WON, DIED, DIED], variant="drawn:2"))
+    html = tables_of(with_outcomes([WON, WON, DIED, DIED], variant="drawn:2"))[0].html()
     assert html.index(str(evaluation_seed(1))) < html.index(str(evaluation_seed(0)))  # the worst first
     assert "slam" in html
 

@@ -29,7 +29,7 @@ def _first(evaluation, n):
 def test_a_fight_is_the_same_whatever_is_played_beside_it():
     duellist = ScriptedFighter("duellist", **CERTAIN)
     few = evaluate(duellist, 5, seed=3, randomize=1.0)
-    many = evaluate(duellist, 11, seed=3, randomize=1.0, batch=4, threads=2)
+    many = evaluate(duellist, 11, seed=3, randomize=1.0, batch=4)
     assert len(set(many.time_s)) > 5
     _same(few, _first(many, 5))
 
@@ -128,17 +128,6 @@ def test_phase_fighters_play():
     found = evaluate(PhaseFighters(ScriptedFighter("duellist"), ScriptedFighter("idle")), 20)
     assert found.wins == 0
     assert found.phases[1].died > 15
-
-
-def test_a_maker_is_told_how_many():
-    asked = []
-
-    def maker(n):
-        asked.append(n)
-        return ScriptedFighter("idle")
-
-    evaluate(maker, 10, batch=4, step_limit=2)
-    assert asked == [4]
 
 
 def test_progress_ends_with_all():

@@ -6,8 +6,9 @@ import re
 import pytest
 
 from soulsai.errors import RunError
-from soulsai.evaluation.charts import MOST_POINTS, curve, damage_chart, metric_charts
+from soulsai.evaluation.charts import damage_chart, metric_charts
 from soulsai.evaluation.report import write_report
+from soulsai.runs.metrics import MetricsReader, MetricsWriter
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 
@@ -16,7 +17,7 @@ def _rows(n=3):
     return [
         {
             "step": 1000 * i,
-            "time": f"2026-01-01T00:{i % 60:02d}:00.000Z",
+            "elapsed_s": 60.0 * i,
             "win_rate/training": 0.1 * i,
             "win_rate/evaluation": 0.1 * i,
             "win_rate/evaluation_low": 0.0,
@@ -34,13 +35,29 @@ def _rows(n=3):
 
 
 @pytest.fixture
-def written(tmp_path):
+def metrics_of(tmp_path):
+    """A function that gives the metrics of a run with these rows."""
+
+    def make(rows):
+        writer = MetricsWriter.new(tmp_path)
+        for row in rows:
+            names = row.keys() - {"step", "elapsed_s"}
+            writer.write(row["step"], row.get("elapsed_s", 0.0), {name: row[name] for name in names})
+        writer.close()
+        return MetricsReader(tmp_path)
+
+    return make
+
+
+@pytest.fixture
+def written(tmp_path, metrics_of):
     """Writes a report and returns it without plotly's own JavaScript."""
 
     def write(**given):
         file = tmp_path / "report.html"
         plain = {"title": "a run", "config_toml": "a = 1", "versions": {}, "metrics": [], "evaluations": []}
-        write_report(file, **{**plain, **given})
+        told = {**plain, **given}
+        write_report(file, **told | {"metrics": metrics_of(told["metrics"])})
         text = file.read_text()
         script = re.search(r"<script>.{1000000,}?</script>\n</head>", text, re.DOTALL)
         return text.replace(script.group(), "")
@@ -52,7 +69,7 @@ def test_the_headline_comes_first(written, duels):
     page = written(evaluations=[duels], metrics=_rows(), versions={"torch": "2.13", "command": ["souls", "train"]})
     body = page[page.index("<body>") :]
     assert body.index(duels.headline) < body.index("<table")
-    for expected in ("Why do I die?", "beast tail", "dodge rate", "Win rate over minutes", "souls train", "a = 1"):
+    for expected in ("Causes of death", "beast tail", "dodge\nrate", "Win rate over minutes", "souls train", "a = 1"):
         assert expected in body
     assert "no data yet" not in body
 
@@ -68,7 +85,7 @@ def test_returns_speak_for_runs_without_fights(written):
 
 
 def test_with_one_row_without_metrics(written):
-    assert "no data yet" in written(metrics=[{"step": 0, "time": "2026-01-01T00:00:00.000Z"}])
+    assert "no data yet" in written(metrics=[{"step": 0}])
 
 
 def test_every_text_is_escaped(written, duels):
@@ -79,9 +96,8 @@ def test_every_text_is_escaped(written, duels):
         title=EVIL,
         config_toml=EVIL,
         versions={EVIL: EVIL},
-        metrics=[{"step": 1, "time": EVIL, EVIL: 1.0, f"reward/{EVIL}": 1.0, "reward/b": 2.0, "epsilon": EVIL}],
+        metrics=[{"step": 1, EVIL: 1.0, f"reward/{EVIL}": 1.0, "reward/b": 2.0}],
         evaluations=[dataclasses.replace(duels, attacks=attacks, deaths=groups, settings=settings)],
-        notes=[EVIL],
     )
     assert "<img" not in page
     assert "onerror=alert(1)&gt;" in page
@@ -98,13 +114,14 @@ def test_colours_follow_the_system_and_width_the_phone(written):
     assert 'name="viewport"' in page
 
 
-def test_an_unwritable_place_is_one_sentence(tmp_path):
+def test_an_unwritable_place_is_one_sentence(tmp_path, metrics_of):
+    about = {"title": "", "config_toml": "", "versions": {}, "metrics": metrics_of([]), "evaluations": []}
     with pytest.raises(RunError, match="cannot be written"):
-        write_report(tmp_path / "nowhere" / "r.html", title="", config_toml="", versions={}, metrics=[], evaluations=[])
+        write_report(tmp_path / "nowhere" / "r.html", **about)
 
 
-def test_known_metrics_have_their_charts_and_others_are_kept():
-    main, others = metric_charts(_rows())
+def test_known_metrics_have_their_charts_and_others_are_kept(metrics_of):
+    main, others = metric_charts(metrics_of(_rows()))
     assert [chart.title for chart in main] == [
         "Win rate over steps", "Win rate over minutes", "Return", "Terms of the reward", "loss/value", "Epsilon",
         "Steps per second", "Where the time goes",
@@ -112,16 +129,10 @@ def test_known_metrics_have_their_charts_and_others_are_kept():
     assert [chart.title for chart in others] == ["q/mean"]
 
 
-def test_long_curves_are_thinned_and_keep_their_end():
-    rows = [{"step": i, "a": float(i)} for i in range(5000)]
-    found = curve(rows, "a", [float(row["step"]) for row in rows])
-    assert len(found.x) == MOST_POINTS
-    assert (found.x[0], found.y[-1]) == (0.0, 4999.0)
-
-
-def test_what_is_no_number_is_left_out():
-    rows = [{"a": 1.0}, {"a": float("nan")}, {"a": None}, {}, {"a": "x"}, {"a": 2}]
-    assert curve(rows, "a", [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]).y == [1.0, 2.0]
+def test_what_is_no_number_is_left_out(metrics_of):
+    values = (1.0, float("nan"), 2.0)
+    (chart,) = metric_charts(metrics_of({"step": i, "a": value} for i, value in enumerate(values)))[1]
+    assert '"x":[0.0,2.0],"y":[1.0,2.0]' in chart.body
 
 
 def test_damage_over_time(written, duels):

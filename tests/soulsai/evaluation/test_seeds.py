@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from soulsai.config import load_preset, with_settings
-from soulsai.evaluation.seeds import evaluation_seeds
+from soulsai.evaluation.evaluation import evaluation_seeds
 from soulsai.learning.wiring import build_world
 from soulsgym.engine import standard_starts
 from soulsgym.errors import MisuseError

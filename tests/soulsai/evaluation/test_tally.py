@@ -135,7 +135,7 @@ def test_who_does_not_play_is_not_counted(story):
     story.now["hit_by"], story.now["damage_taken"], story.now["boss_move"] = 22, 10.0, 22
     story.tally.add(before, story.now, np.zeros(1, bool))
     assert story.attacks() == {}
-    assert story.tally.places()[0].sum() == 0
+    assert story.tally.places.sum() == 0
 
 
 def test_ahead_and_right_of_the_boss():
@@ -152,7 +152,7 @@ def test_ahead_and_right_of_the_boss():
 def test_places(story):
     story.stand(player_pose=(0.0, -3.2, 0.0, 0.0)).step("idle", 0.1)
     story.stand(player_pose=(-40.0, 0.0, 0.0, 0.0)).step("idle", 0.2)
-    grid, hits = story.tally.places()
+    grid, hits = story.tally.places, story.tally.hit_places
     # Row: (3.2 + 10) / 0.5 = 26.4; column: 10 / 0.5 = 20. The second place is off the map.
     assert np.argwhere(grid).tolist() == [[26, 20]]
     assert grid.shape == (GRID_CELLS, GRID_CELLS)
@@ -178,7 +178,7 @@ def test_damage_over_time(spec):
         after["damage_taken"][0], after["damage_dealt"][0] = taken, dealt
         after["damage_taken"][1] = 1000.0 if not playing[1] else 0.0  # of a fight that is over: not counted
         tally.add(before, after, np.array(playing))
-    found = tally.damage_over_time()
+    found = tally.pace.damage_over_time()
     assert found.seconds == (0.0, 5.0, 10.0)
     assert found.fights == (2, 1, 1)
     assert found.taken == (75.0, 10.0, 0.0)

@@ -8,8 +8,8 @@ import pytest
 
 from soulsai.errors import RunError
 from soulsai.evaluation import ScriptedFighter, evaluate
-from soulsai.evaluation.thoughts import Layer, Thoughts, fight_of, read_told, shaded, write_told
-from soulsai.evaluation.witness import Witness
+from soulsai.evaluation.fight_recorder import FightRecorder
+from soulsai.evaluation.thoughts import Layer, Thoughts, fight_of, read_fight_file, shaded, write_fight_file
 from soulsgym.errors import RecordingError
 from soulsgym.recordings.recording import Recording, read_recording, write_recording
 
@@ -18,9 +18,9 @@ ABOUT = {"run": "mine", "step": 700, "engine": "sim"}
 
 @pytest.fixture(scope="module")
 def recording():
-    witness = Witness(1)
-    evaluate(ScriptedFighter("duellist"), 1, seed=1, step_limit=60, witness=witness)
-    return witness.fight(0).recording
+    recorder = FightRecorder(1)
+    evaluate(ScriptedFighter("duellist"), 1, seed=1, step_limit=60, recorder=recorder)
+    return recorder.fight(0)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def thoughts():
 @pytest.fixture
 def file(tmp_path, recording, thoughts):
     path = tmp_path / "fight.npz"
-    write_told(path, recording, ABOUT, thoughts)
+    write_fight_file(path, recording, ABOUT, thoughts)
     return path
 
 
@@ -64,7 +64,7 @@ def rewritten(file, changes):
 
 
 def test_round_trip(file, recording, thoughts):
-    told = read_told(file)
+    told = read_fight_file(file)
     assert told.reason == ""
     assert told.about == ABOUT
     assert np.array_equal(told.recording.fights, recording.fights)
@@ -98,8 +98,8 @@ def test_one_fight_of_several(tmp_path, recording, thoughts):
     )
     file = tmp_path / "two.npz"
     moved = Thoughts(**{**vars(thoughts), "records": thoughts.records + np.int32(len(recording))})
-    write_told(file, two, {}, moved)
-    told = read_told(file)
+    write_fight_file(file, two, {}, moved)
+    told = read_fight_file(file)
     assert len(fight_of(told, 1).thoughts) == 0
     second = fight_of(told, 2)
     assert second.thoughts.records.tolist() == [0, 7, 20]
@@ -110,7 +110,7 @@ def test_one_fight_of_several(tmp_path, recording, thoughts):
 def test_a_plain_recording(tmp_path, recording):
     file = tmp_path / "plain.npz"
     write_recording(file, recording)
-    told = read_told(file)
+    told = read_fight_file(file)
     assert told.thoughts is None
     assert told.reason == "only the fight was recorded, not what the agent thought"
 
@@ -145,7 +145,7 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_thoughts(file, recording, damage):
     rewritten(file, DAMAGES[damage])
-    told = read_told(file)
+    told = read_fight_file(file)
     assert told.thoughts is None
     assert "fight.npz are damaged or of another version" in told.reason
     assert told.about == ABOUT
@@ -154,7 +154,7 @@ def test_damaged_thoughts(file, recording, damage):
 
 def test_damaged_about(file, recording):
     rewritten(file, {"about": b"nonsense"})
-    told = read_told(file)
+    told = read_fight_file(file)
     assert (told.about, told.thoughts) == ({}, None)
     assert "is damaged" in told.reason
     assert len(told.recording) == len(recording)
@@ -162,7 +162,7 @@ def test_damaged_about(file, recording):
 
 def test_extras_that_are_far_too_large(file, monkeypatch):
     monkeypatch.setattr("soulsai.evaluation.thoughts.MOST_BYTES", 1000)
-    told = read_told(file)
+    told = read_fight_file(file)
     assert told.thoughts is None
     assert "damaged" in told.reason
 
@@ -176,7 +176,7 @@ def test_flipped_bytes_never_crash(file, tmp_path):
         broken[place] ^= 1 << int(generator.integers(8))
         other.write_bytes(broken)
         try:
-            read_told(other)
+            read_fight_file(other)
         except RecordingError:
             continue  # the recording itself is damaged, which it says
 
@@ -184,7 +184,7 @@ def test_flipped_bytes_never_crash(file, tmp_path):
 def test_written_in_one_moment(tmp_path, recording, thoughts):
     file = tmp_path / "sub" / "fight.npz"
     with pytest.raises(RunError, match="cannot be written"):
-        write_told(file, recording, ABOUT, thoughts)
+        write_fight_file(file, recording, ABOUT, thoughts)
     file.parent.mkdir()
-    write_told(file, recording, ABOUT, thoughts)
+    write_fight_file(file, recording, ABOUT, thoughts)
     assert [path.name for path in file.parent.iterdir()] == ["fight.npz"]

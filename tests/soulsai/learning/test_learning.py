@@ -3,7 +3,7 @@
 import pytest
 
 from soulsai.config import config_to_toml, load_preset, with_settings
-from soulsai.learning.judging import evaluate_policy, gym_returns
+from soulsai.learning.scoring import evaluate_policy, gym_returns
 from soulsai.learning.training import Training
 from soulsai.runs.run import Run
 

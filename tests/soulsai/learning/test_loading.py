@@ -10,8 +10,9 @@ from soulsai.checkpoints.store import CheckpointStore
 from soulsai.config import config_from_toml, config_to_toml, load_preset, with_settings
 from soulsai.errors import RunError
 from soulsai.evaluation import Evaluation, ScriptedFighter, evaluate
-from soulsai.learning.contestants import load_contestant
-from soulsai.learning.loading import load_fighter, load_networks, load_policy, open_run, sizes_of
+from soulsai.learning.candidates import load_candidate
+from soulsai.learning.loading import load_networks, load_policy, open_run, sizes_of
+from soulsai.learning.wiring import build_fighter
 from soulsai.runs.run import Run
 from soulsgym.errors import MisuseError
 
@@ -35,7 +36,7 @@ def test_loaded_fighter_plays_as_at_the_end_of_training(trained):
     final = next(Evaluation.from_json(text) for name, text in run.evaluations() if name.endswith("-final"))
     settings = asdict(final.settings)
     assert settings.pop("engine") == "sim"
-    found = evaluate(load_fighter(run), **settings)
+    found = evaluate(build_fighter(*load_policy(run)), **settings)
     assert found.to_json() == final.to_json()
 
 
@@ -129,18 +130,18 @@ def test_sizes():
 def test_gym_run_is_no_fighter(make_run):
     run = make_run("cartpole-ppo")
     with pytest.raises(MisuseError, match=r"made plays CartPole-v1, not fights"):
-        load_fighter(run)
-    assert load_contestant(str(run.folder)).is_gym
+        load_candidate(str(run.folder)).fighter("iudex")
+    assert load_candidate(str(run.folder)).is_gym
 
 
 def test_contestants(run):
-    assert isinstance(load_contestant("player:duellist").fighter("iudex"), ScriptedFighter)
-    contestant = load_contestant(str(run.folder))
-    assert (contestant.name, contestant.run.folder) == ("tiny", run.folder)
-    actions = contestant.policy.choose(np.zeros((2, sizes_of(contestant.config)[0]), np.float32), np.eye(2, 20) > 0)
+    assert isinstance(load_candidate("player:duellist").fighter("iudex"), ScriptedFighter)
+    candidate = load_candidate(str(run.folder))
+    assert (candidate.name, candidate.run.folder) == ("tiny", run.folder)
+    actions = candidate.policy.choose(np.zeros((2, sizes_of(candidate.config)[0]), np.float32), np.eye(2, 20) > 0)
     assert actions.tolist() == [0, 1]
     with pytest.raises(MisuseError, match="did you mean 'duellist'"):
-        load_contestant("player:duelist")
+        load_candidate("player:duelist")
 
 
 def test_run_by_its_name_alone(run, monkeypatch):

@@ -9,10 +9,9 @@ import pytest
 from soulsai.config import Config, with_settings
 from soulsai.learning.preflight import encoders, exploits, verdict
 from soulsai.learning.preflight.encoders import encoder_findings
-from soulsai.learning.preflight.exploits import STEP_LIMIT, exploit_findings, mean_returns
+from soulsai.learning.preflight.exploits import STEP_LIMIT, Leaper, Victim, exploit_findings, mean_returns
 from soulsai.learning.preflight.sample import Sample, play_sample
-from soulsai.learning.preflight.sights import sight_findings
-from soulsai.learning.preflight.silly import Leaper, Victim
+from soulsai.learning.preflight.verdict import sight_findings
 from soulsgym.actions import controls_of
 from soulsgym.engine import standard_starts
 from soulsgym.parts.encoders import PlayerEncoder
@@ -92,7 +91,7 @@ def test_large_inputs_are_named_with_their_range():
      (np.nan, np.nan, np.nan, True)],
 )  # fmt: skip
 def test_how_large_is_too_large(low, high, deviation, is_large):
-    sample = Sample(("x",), np.array([low]), np.array([high]), np.array([deviation]), 2, 0.0, 1.0, 0.0, 0.0)
+    sample = Sample(("x",), np.array([low]), np.array([high]), np.array([deviation]), 2, 0.0, 1.0, *[0.0] * 4)
     assert [finding.name for finding in sight_findings(Config(), sample)] == ["inputs-not-normalised"] * is_large
 
 

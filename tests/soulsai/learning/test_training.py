@@ -5,6 +5,7 @@ import json
 import shutil
 import threading
 import time
+from itertools import pairwise
 
 import pytest
 import torch
@@ -12,10 +13,11 @@ import torch
 from soulsai.checkpoints import store as checkpoints
 from soulsai.checkpoints.store import CheckpointStore
 from soulsai.config import config_to_toml, load_preset, with_settings
-from soulsai.errors import PreflightError, RunError
+from soulsai.errors import DivergedError, PreflightError, RunError
 from soulsai.evaluation.evaluation import Evaluation
-from soulsai.learning import exhibition, session, training
-from soulsai.learning.judging import Judgement
+from soulsai.evaluation.statistics import wilson
+from soulsai.learning import session, showing, training
+from soulsai.learning.scoring import PolicyScore
 from soulsai.learning.session import run_session
 from soulsai.learning.training import Training, final_policy
 from soulsai.runs.requests import ask, asked
@@ -32,6 +34,12 @@ Q = ["run.steps=2000", "run.log_every_s=0", "run.evaluate_every_steps=0", "fight
      "run.final_fights=2"]  # fmt: skip
 GYM = ["run.steps=1000", "run.log_every_s=0", "run.evaluate_every_steps=400", "run.evaluation_fights=3", "gym.number=4",
        "ppo.minibatch=64", "network.hidden=[8]", "run.threads=1", "run.final_fights=3"]  # fmt: skip
+
+A_TURN = 800
+"""Environment steps that no turn of the loop exceeds here, whatever is played: no evaluation is left out."""
+
+
+LIMIT_S = 120.0
 
 
 class Heard:
@@ -141,21 +149,27 @@ def test_time_is_shared_out_since_the_last_row(tmp_path, monkeypatch):
 
 
 class Judge:
-    """Gives scores one after the other, each with an interval of a tenth to both sides; remembers when."""
+    """Gives scores one after the other, each with an interval of a tenth to both sides; remembers when.
 
-    def __init__(self, monkeypatch, *scores):
+    With `fights` scores are shares of so many, with the interval of those.
+    """
+
+    def __init__(self, monkeypatch, *scores, fights=0):
         self.scores, self.steps, self.weights, self.training = iter(scores), [], [], None
-        monkeypatch.setattr(training, "judge", self)
+        self.fights = fights
+        monkeypatch.setattr(training, "score_policy", self)
 
-    def __call__(self, config, policy, episodes, *, step, exhibition):
+    def __call__(self, config, policy, episodes, *, step, evaluation_files):
         score = next(self.scores)
         self.steps.append(self.training.loop.counters.steps)
         self.weights.append(weights(self.training))
-        return Judgement(score, score - 0.1, score + 0.1, episodes, 1, True)
+        if self.fights:
+            return PolicyScore(score, *wilson(round(score * self.fights), self.fights), self.fights, 0, True)
+        return PolicyScore(score, score - 0.1, score + 0.1, episodes, 1, True)
 
 
-def judged(tmp_path, monkeypatch, scores, *settings):
-    judge = Judge(monkeypatch, *scores)
+def judged(tmp_path, monkeypatch, scores, *settings, fights=0):
+    judge = Judge(monkeypatch, *scores, fights=fights)
     judge.training = make(tmp_path / "run", "smoke", *PPO, *settings)
     return judge.training, judge
 
@@ -175,12 +189,12 @@ def test_evaluations_come_when_due_and_at_the_end(tmp_path, monkeypatch):
 
 def test_a_resumed_run_is_measured_when_it_would_have_been(tmp_path, monkeypatch):
     made, judge = judged(tmp_path, monkeypatch, [0.1] * 20, "run.evaluate_every_steps=500")
-    made._stop = After(15)
+    made._stop = After(4)
     assert not made.go()
     before = list(judge.steps)
     assert before
     judge.training = resumed(made)
-    assert judge.training.memory.judged_at == before[-1]
+    assert judge.training.memory.scored_at == before[-1]
     judge.training.go()
     assert [step // 500 for step in judge.steps[:-1]] == [1, 2, 3]
 
@@ -202,7 +216,7 @@ def test_a_return_below_zero_can_be_the_aim_and_zero_is_none(tmp_path, monkeypat
 
 def test_an_aim_given_later_counts_from_then(tmp_path, monkeypatch):
     made, judge = judged(tmp_path, monkeypatch, [0.95] * 20, "run.evaluate_every_steps=300")
-    made._stop = After(20)
+    made._stop = After(4)
     assert not made.go()
     assert len(judge.steps) >= 2
     made.config = with_settings(made.config, ["run.stop_at=0.9"])
@@ -223,15 +237,48 @@ def test_an_aim_given_later_counts_from_then(tmp_path, monkeypatch):
     ],
 )
 def test_the_newest_policy_unless_an_earlier_one_was_measurably_better(tmp_path, monkeypatch, scores, kept):
-    made, judge = judged(tmp_path, monkeypatch, scores, "run.evaluate_every_steps=300", "run.steps=900")
+    made, judge = judged(tmp_path, monkeypatch, scores, f"run.evaluate_every_steps={A_TURN}",
+                         f"run.steps={3 * A_TURN}")  # fmt: skip
     assert made.go()
     assert len(judge.steps) == 3
-    assert made.memory.best_judgement.score == scores[kept]
+    assert made.memory.best_score.value == scores[kept]
     assert same(made.memory.best, judge.weights[kept])
     saved = CheckpointStore(made.run.checkpoints).load()
     assert same(saved.parts["best"], judge.weights[kept])
     final_policy(made)
     assert same(weights(made), judge.weights[kept])
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept"),
+    [
+        ([0.95, 0.87, 0.77, 0.64, 0.51], {0.95, 0.87}),  # each step lies within the noise of the one before
+        ([0.60, 0.90, 0.85, 0.75, 0.65, 0.55], {0.90, 0.85}),
+        ([0.95, 0.87, 0.77, 0.96], {0.96}),
+        ([0.20, 0.24, 0.28, 0.32], {0.32}),
+    ],
+)
+def test_a_slow_collapse_is_not_kept(tmp_path, monkeypatch, scores, kept):
+    often = (f"run.evaluate_every_steps={A_TURN}", f"run.steps={A_TURN * len(scores)}")
+    made, judge = judged(tmp_path, monkeypatch, scores, *often, fights=200)
+    assert made.go()
+    assert len(judge.steps) == len(scores)
+    found = made.memory.best_score.value
+    assert found in kept
+    assert same(made.memory.best, judge.weights[scores.index(found)])
+
+
+def test_a_slow_collapse_over_several_sessions_is_not_kept(tmp_path, monkeypatch):
+    """What the best one was is remembered by checkpoints."""
+    scores = [0.95, 0.87, 0.77, 0.64, 0.51]
+    often = (f"run.evaluate_every_steps={A_TURN}", f"run.steps={A_TURN * len(scores)}")
+    made, judge = judged(tmp_path, monkeypatch, scores, *often, fights=200)
+    while len(judge.steps) < len(scores):
+        judge.training._stop = After(1)
+        judge.training.go()
+        judge.training = resumed(made)
+    assert judge.training.memory.top.value == 0.95
+    assert judge.training.memory.best_score.value in (0.95, 0.87)
 
 
 def test_without_evaluations_the_last_policy_is_kept(tmp_path):
@@ -241,6 +288,276 @@ def test_without_evaluations_the_last_policy_is_kept(tmp_path):
     final_policy(made)
     assert made.memory.best == {}
     assert same(weights(made), last)
+
+
+# ---------------------------------------------------------------- beside the loop
+
+
+class Beside:
+    """In place of an evaluator: gives a score when it was asked so many times."""
+
+    def __init__(self, *scores, patience=3, has_failed=False):
+        self.scores, self.patience, self.has_failed = list(scores), patience, has_failed
+        self.snapshot, self.steps, self.left, self.stopped = None, [], 0, False
+
+    @property
+    def is_free(self):
+        return self.snapshot is None
+
+    def begin(self, snapshot):
+        assert self.is_free
+        self.snapshot, self.left = snapshot, self.patience
+        self.steps.append(snapshot.step)
+
+    def take(self):
+        self.left -= 1
+        if self.snapshot is None or self.left > 0:
+            return None
+        snapshot, self.snapshot = self.snapshot, None
+        value = self.scores.pop(0)
+        return snapshot, PolicyScore(value, value - 0.1, value + 0.1, 20, 1, True)
+
+    def stop(self):
+        self.stopped = True
+
+
+def beside(folder, evaluator, *settings, stop=never):
+    run, config = create(folder, "smoke", *PPO, *settings)
+    made = Training(run, config, view=Heard(), stop=stop, evaluator=evaluator)
+    made.begin()
+    return made
+
+
+def test_the_loop_goes_on_while_a_policy_is_evaluated(tmp_path, monkeypatch):
+    """Evaluations that take longer than the time between them: one at a time, and always of the newest policy."""
+    evaluator = Beside(*[0.3] * 20, patience=4)
+    made = beside(tmp_path / "run", evaluator, "run.evaluate_every_steps=100", "run.steps=4000")
+    last = Judge(monkeypatch, 0.35)
+    last.training = made
+    assert made.go()
+    made.close("stopped")
+    assert evaluator.stopped
+    assert len(evaluator.steps) > 2
+    assert all(later - earlier >= 3 * 256 for earlier, later in pairwise(evaluator.steps[:-1]))
+    assert last.steps == [made.loop.counters.steps]  # the last policy is evaluated in line
+    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert sum("win_rate/evaluation" in row for row in rows) == len(evaluator.steps) + 1
+
+
+def test_the_policy_that_is_kept_is_the_one_that_was_evaluated(tmp_path, monkeypatch):
+    evaluator = Beside(0.9, *[0.1] * 20, patience=3)
+    made = beside(tmp_path / "run", evaluator, "run.evaluate_every_steps=300")
+    snapshots = []
+    begin, evaluator.begin = evaluator.begin, lambda snapshot: (snapshots.append(snapshot), begin(snapshot))
+    Judge(monkeypatch, 0.1).training = made
+    made.go()
+    assert made.memory.best_score.value == 0.9
+    assert same(made.memory.best, snapshots[0].weights)
+    assert not same(weights(made), snapshots[0].weights)
+
+
+def test_two_good_evaluations_beside_the_loop_end_the_run(tmp_path):
+    evaluator = Beside(0.95, 0.96, patience=2)
+    settings = ("run.evaluate_every_steps=300", "run.stop_at=0.9", "run.steps=1000000")
+    made = beside(tmp_path / "run", evaluator, *settings)
+    assert made.go()
+    assert made.memory.reached == len(evaluator.steps) == 2
+
+
+@pytest.mark.faults
+def test_an_evaluator_that_has_failed_does_not_hold_up_the_run(tmp_path, monkeypatch):
+    evaluator = Beside(patience=10**9, has_failed=True)
+    made = beside(tmp_path / "run", evaluator, "run.evaluate_every_steps=300")
+    last = Judge(monkeypatch, 0.2)
+    last.training = made
+    assert made.go()
+    assert last.steps == [made.loop.counters.steps]
+
+
+@pytest.mark.faults
+def test_an_evaluation_that_never_ends_is_left_out_at_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "LAST_S", 0.1)
+    made = beside(tmp_path / "run", Beside(patience=10**9), "run.evaluate_every_steps=300")
+    Judge(monkeypatch, 0.2).training = made
+    assert made.go()
+    assert made.memory.score.value == 0.2
+    assert "the last evaluation but one is left out: it took more than 0 s" in made._view.news
+
+
+@pytest.mark.faults
+def test_what_was_being_evaluated_when_a_run_ended_is_evaluated_after_it_is_resumed(tmp_path):
+    """Stopped or killed between the snapshot and the result: the checkpoint knows of no evaluation."""
+    evaluator = Beside(patience=10**9)
+    made = beside(tmp_path / "run", evaluator, "run.evaluate_every_steps=300", stop=After(4))
+    assert not made.go()
+    made.close("stopped")
+    assert len(evaluator.steps) == 1
+    again, second = resumed(made, stop=After(1)), Beside(patience=10**9)
+    again._evaluator = second
+    assert again.memory.scored_at == 0
+    again.go()
+    assert second.steps == [again.loop.counters.steps]
+
+
+@pytest.fixture
+def slow_disk(monkeypatch):
+    """Checkpoints that are written when the event is set; how many are being written, and how many were."""
+    go, counts, save = threading.Event(), {"now": 0, "most": 0, "all": 0}, CheckpointStore.save
+
+    def slowly(self, *given):
+        counts["now"] += 1
+        counts["most"] = max(counts["most"], counts["now"])
+        assert go.wait(LIMIT_S)
+        counts["now"] -= 1
+        counts["all"] += 1
+        return save(self, *given)
+
+    monkeypatch.setattr(CheckpointStore, "save", slowly)
+    return go, counts
+
+
+@pytest.mark.parametrize(("preset", "settings"), [("smoke", PPO), ("smoke-q", Q)])
+def test_the_loop_goes_on_while_a_checkpoint_is_written(tmp_path, slow_disk, preset, settings):
+    go, counts = slow_disk
+    made = make(tmp_path / "run", preset, *settings, "run.checkpoint_every_s=0", "run.steps=1000000")
+    at = {}
+
+    def stop():
+        if counts["now"] and "begun" not in at:
+            at["begun"] = made.loop.counters.steps
+        at["waited"] = at.get("waited", 0) + bool(counts["now"])
+        if at["waited"] == 4:
+            go.set()
+        return at["waited"] >= 4
+
+    made._stop = stop
+    assert not made.go()
+    made.close("stopped")
+    assert made.loop.counters.steps >= at["begun"] + 3 * 256
+    assert counts["most"] == 1
+    assert counts["all"] == 2
+    numbers = CheckpointStore(made.run.checkpoints).numbers()
+    assert numbers[-1] == made.loop.counters.steps
+    assert numbers[0] <= at["begun"]
+    again = resumed(made)
+    assert same(weights(again), weights(made))
+
+
+def test_who_asks_for_a_checkpoint_while_one_is_written_gets_the_next(tmp_path, slow_disk):
+    made = make(tmp_path / "run", "smoke", *PPO)
+    with made.run.lock():
+        made._begin_saving("running")
+        ask(made.run, "save")
+        slow_disk[0].set()
+        made._finish_saving()
+        assert asked(made.run) == ("save",)
+        made.save()
+        assert asked(made.run) == ()
+
+
+@pytest.mark.faults
+def test_a_checkpoint_that_cannot_be_written_beside_the_loop_ends_it(tmp_path, monkeypatch):
+    made = make(tmp_path / "run", "smoke", *PPO, "run.checkpoint_every_s=0", "run.steps=100000000")
+
+    def full(file, data):
+        raise OSError(errno.ENOSPC, "No space left on device", str(file))
+
+    monkeypatch.setattr(checkpoints, "write_durably", full)
+    with pytest.raises(RunError, match="cannot be written, the disk is full"):
+        made.go()
+
+
+@pytest.mark.faults
+def test_the_end_waits_for_a_checkpoint_with_a_limit(tmp_path, monkeypatch, slow_disk):
+    monkeypatch.setattr(training, "WRITE_S", 0.1)
+    made = make(tmp_path / "run", "smoke", *PPO, stop=After(2))
+    with pytest.raises(RunError, match=r"is not written after 0 s: look what the disk waits for"):
+        made.go()
+    slow_disk[0].set()
+
+
+# ---------------------------------------------------------------- divergence
+
+
+def break_after(iterations, made, monkeypatch, *, late=False):
+    """Make a weight no number after so many more turns; with `late` the turn itself still looks fine."""
+    plain, left = made.loop.iterate, iter(range(iterations))
+
+    def iterate():
+        broken = next(left, None) is None
+        if broken and not late:
+            made.loop.learner.flats["network"].data[3] = float("nan")
+        metrics = plain()
+        if broken and late:
+            made.loop.learner.flats["network"].data[3] = float("nan")
+        return metrics
+
+    monkeypatch.setattr(made.loop, "iterate", iterate)
+
+
+DIVERGING = {
+    "ppo": ("smoke", PPO),
+    "q": ("smoke-q", [*Q, "q.warmup_steps=0"]),
+    "prioritized": ("smoke-q", [*Q, "q.warmup_steps=0", "replay.prioritized=true"]),
+}
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["loss", "weight"])
+@pytest.mark.parametrize("case", DIVERGING)
+def test_divergence_ends_training_and_keeps_the_last_good_checkpoint(tmp_path, monkeypatch, case, late):
+    preset, settings = DIVERGING[case]
+    made = make(tmp_path / "run", preset, *settings, "run.steps=100000", stop=After(3))
+    assert not made.go()
+    good, kept = made.loop.counters.steps, weights(made)
+    made._stop = never
+    made.config = with_settings(made.config, ["run.checkpoint_every_s=0"]) if late else made.config
+    break_after(0, made, monkeypatch, late=late)
+    with pytest.raises(DivergedError) as caught:
+        made.go()
+    text = str(caught.value)
+    assert text.startswith("training has diverged: ")
+    assert "\n" not in text
+    assert f"the checkpoint of step {good:,} is kept" in text
+    assert "lower the learning rate" in text
+    made.close("failed")
+    assert CheckpointStore(made.run.checkpoints).numbers()[-1] == good
+    again = resumed(made, stop=After(2))
+    assert same(weights(again), kept)
+    assert again.loop.counters.steps == good
+    assert not again.go()
+    assert again.loop.counters.steps > good
+    assert all(bool(torch.isfinite(value).all()) for value in weights(again).values())
+
+
+def test_divergence_before_the_first_checkpoint_says_that_there_is_none(tmp_path, monkeypatch):
+    made = make(tmp_path / "run", "smoke", *PPO)
+    break_after(1, made, monkeypatch)
+    with pytest.raises(DivergedError, match="there is no checkpoint"):
+        made.go()
+    assert CheckpointStore(made.run.checkpoints).numbers() == []
+
+
+def test_a_session_that_diverges_is_a_failed_one(tmp_path, monkeypatch):
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+    begin = Training.begin
+
+    def begin_and_break(self):
+        begin(self)
+        break_after(2, self, monkeypatch)
+
+    monkeypatch.setattr(Training, "begin", begin_and_break)
+    with pytest.raises(DivergedError, match="training has diverged"):
+        session_of(run, config)
+    assert run.status().state == "failed"
+    assert not run.is_locked()
+
+
+def test_a_checkpoint_of_another_format_is_refused_in_one_sentence(tmp_path, monkeypatch):
+    made = trained(tmp_path / "run", "smoke", *PPO, stop=After(2))
+    monkeypatch.setattr(training, "FORMAT", training.FORMAT + 1)
+    with pytest.raises(RunError, match="was written by another version of soulsai: it can be evaluated") as refused:
+        resumed(made)
+    assert "\n" not in str(refused.value)
 
 
 # ---------------------------------------------------------------- sessions
@@ -352,7 +669,7 @@ def test_a_full_disk_while_the_replay_is_saved(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("soulsai.replay.segments.ReplaySegments._written", full)
-    with pytest.raises(RunError, match=r"the disk of .* is full: the replay needs .* MB and .* MB are free"):
+    with pytest.raises(RunError, match=r"replay: cannot be written, the disk is full"):
         again.go()
     monkeypatch.undo()
     assert CheckpointStore(made.run.checkpoints).numbers() == older
@@ -409,7 +726,7 @@ def test_a_damaged_replay_leads_to_the_checkpoint_before(two_checkpoints, tmp_pa
     other.resume()
     assert other.loop.counters.steps == older
     assert any(segment in text and "is damaged" in text for text in other._view.news)
-    assert other.loop.store.added < original.loop.store.added
+    assert other.loop.learner.store.added < original.loop.learner.store.added
     assert other.go()
 
 
@@ -500,7 +817,7 @@ def test_save_writes_a_checkpoint_at_once(tmp_path):
 def test_a_paused_run_stands_still_and_this_is_no_time_of_training(tmp_path):
     run, go = endless(tmp_path / "run")
     begun_s = time.monotonic()
-    scene = Scene(run, (is_saved, "pause"), (state_is("paused"), "save"), (waited(1.5), "resume"), (is_saved, "stop"))
+    scene = Scene(run, (is_saved, "pause"), (state_is("paused"), "save"), (waited(1.5), "unpause"), (is_saved, "stop"))
     go()
     passed_s = time.monotonic() - begun_s
     (_, _), (paused, at_first), (still_paused, at_last), _ = scene.seen
@@ -563,7 +880,7 @@ def test_a_full_disk_ends_the_exhibition_not_the_training(tmp_path, monkeypatch)
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(exhibition, "keep_fights", full)
+    monkeypatch.setattr(showing, "keep_fights", full)
     run, view = judging(tmp_path / "run", "run.record_every_s=0.001")
     told = [text for text in view.news if "no longer kept for the viewer" in text]
     assert told == ["evaluations are no longer kept for the viewer: [Errno 28] No space left on device"]

@@ -1,24 +1,27 @@
 """From a config to its parts."""
 
+import shutil
+from importlib import resources
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from soulsai.acting.gym_world import GymWorld
-from soulsai.acting.world import FightWorld
+from soulsai.acting.world import FightWorld, sizes_of
+from soulsai.algorithms.algorithm import algorithm_of
 from soulsai.config import load_preset, with_settings
 from soulsai.errors import ConfigError
-from soulsai.learning.loops import PPOLoop, QLoop
+from soulsai.experience import Sizes
+from soulsai.learning import wiring
 from soulsai.learning.preflight import findings
 from soulsai.learning.wiring import (
     build_loop,
-    build_networks,
     build_world,
     device_of,
     environment_version,
-    quiet,
     threads_of,
 )
 
@@ -82,6 +85,23 @@ def test_a_version_of_the_environment_is_one_of_the_users_python_files(own_parts
     assert environment_version(config_of("smoke")) != first
 
 
+@pytest.mark.parametrize("file", ["parts/encoders", "parts/rewards", "sim", "batch.py"])
+def test_a_version_of_the_environment_is_one_of_the_code_that_shows_and_rewards(tmp_path, monkeypatch, file):
+    """A worker whose encoder or reward has other code would send what means something else to the network."""
+    package = Path(str(resources.files("soulsgym")))
+    copy = shutil.copytree(package, tmp_path / "soulsgym", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(wiring.resources, "files", lambda name: copy)
+    config = config_of("smoke")
+    before = environment_version(config)
+    assert environment_version(config) == before
+    changed = next(iter(sorted((copy / file).rglob("*.py")))) if (copy / file).is_dir() else copy / file
+    changed.write_text(changed.read_text("utf-8") + "\n# other\n", encoding="utf-8")
+    assert environment_version(config) != before
+    changed.write_text(changed.read_text("utf-8").removesuffix("\n# other\n"), encoding="utf-8")
+    changed.write_bytes(changed.read_bytes().replace(b"\n", b"\r\n"))
+    assert environment_version(config) == before  # as a checkout on Windows has it
+
+
 def test_own_parts_reach_the_fights(own_parts):
     own = (
         "encoder.name=shares",
@@ -125,25 +145,25 @@ def test_settings_reach_the_fights():
 
 
 @pytest.mark.parametrize(
-    ("preset", "kind", "networks"),
-    [("smoke", PPOLoop, ["network"]), ("smoke-q", QLoop, ["network"]), ("recipe-soulsai", QLoop, ["network", "twin"])],
+    ("preset", "networks"), [("smoke", ["network"]), ("smoke-q", ["network"]), ("recipe-soulsai", ["network", "twin"])]
 )
-def test_loops_and_networks_to_play_with(preset, kind, networks):
+def test_loops_and_networks_to_play_with(preset, networks):
     config = config_of(preset, *ONE, "fight.number=2", "network.hidden=[8]")
     world = build_world(config)
     loop = build_loop(config, world)
-    assert isinstance(loop, kind)
-    own = build_networks(config, world.observation_size, world.num_actions)
-    assert list(loop.networks()) == list(own) == networks
+    assert loop.algorithm is algorithm_of(config)
+    own = algorithm_of(config).networks(config, sizes_of(world))
+    assert list(loop.learner.networks) == list(own) == networks
     for name, net in own.items():
-        net.load_state_dict(loop.networks()[name].state_dict())
+        net.load_state_dict(loop.learner.networks[name].state_dict())
 
 
 def test_quiet_policies_have_no_noise():
-    networks = build_networks(config_of("smoke-q", "q.noisy=true", "network.hidden=[8]"), 3, 4)
+    config = config_of("smoke-q", "q.noisy=true", "network.hidden=[8]")
+    networks = algorithm_of(config).networks(config, Sizes(3, 4, 1, 1))
     networks["network"].draw_noise(torch.Generator().manual_seed(0))
     noisy = networks["network"].means(torch.ones(1, 3))
-    policy = quiet(networks)
+    policy = algorithm_of(config).policy(networks)
     assert not torch.equal(policy.scores(torch.ones(1, 3)), noisy)
     assert not networks["network"].head.noise_in.any()
 

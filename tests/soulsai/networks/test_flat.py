@@ -2,19 +2,20 @@
 
 import pytest
 import torch
-from torch import nn
 
-from soulsai.config.schema import NetworkConfig, QConfig
-from soulsai.networks import FlatParameters, build_actor_critic, build_q
+from soulsai.config.schema import NetworkConfig
+from soulsai.networks import ActorCritic, FlatParameters, QNetwork
+from soulsai.networks.flat import flat_data
 from soulsgym.errors import MisuseError
 
 X = torch.randn(16, 3, generator=torch.Generator().manual_seed(1))
 SMALL = NetworkConfig(hidden=(8, 8))
-RAINBOW = QConfig(noisy=True, dueling=True, distribution="c51", atoms=5)
+RAINBOW = {"noise": 0.5, "dueling": True, "distribution": "c51", "atoms": 5}
 
 
 def network(seed=1):
-    return build_q(3, 4, NetworkConfig(hidden=(8, 8), normalize=True, layer_norm=True), RAINBOW, seed=seed)
+    torch.manual_seed(seed)
+    return QNetwork(3, 4, NetworkConfig(hidden=(8, 8), normalize=True, layer_norm=True), **RAINBOW)
 
 
 def loss_of(module):
@@ -55,50 +56,14 @@ def test_zero_grad_keeps_the_views():
     assert not any(p.grad.any() for p in module.parameters())
     loss_of(module).backward()
     assert torch.equal(flat.grad, first)
-    assert flat.parameter.grad is flat.grad
 
 
-@pytest.mark.parametrize("dropping", ["module", "optimizer"])
-def test_dropped_gradients_are_noticed(dropping):
+def test_dropped_gradients_are_noticed():
     module = network()
     flat = FlatParameters(module)
-    (module if dropping == "module" else torch.optim.Adam([flat.parameter])).zero_grad()
+    module.zero_grad()
     with pytest.raises(MisuseError, match="gradients were dropped"):
         flat.zero_grad()
-
-
-@pytest.mark.parametrize("clip", [0.0, 0.05])
-def test_fused_adam_on_one_tensor_is_ordinary_adam(clip):
-    plain, module = network(), network()
-    flat = FlatParameters(module)
-    ordinary = torch.optim.Adam(plain.parameters(), lr=1e-2)
-    fused = torch.optim.Adam([flat.parameter], lr=1e-2, fused=True)
-    start = module(X)
-    for _ in range(5):
-        ordinary.zero_grad()
-        loss_of(plain).backward()
-        flat.zero_grad()
-        loss_of(module).backward()
-        if clip:
-            expected_norm = nn.utils.clip_grad_norm_(plain.parameters(), clip)
-            assert torch.allclose(flat.clip_(clip), expected_norm)
-        ordinary.step()
-        fused.step()
-    assert not torch.allclose(module(X), start, atol=1e-3)
-    assert torch.allclose(flat.data, joined(plain.parameters()), atol=1e-6)
-    assert torch.allclose(module(X), plain(X), atol=1e-5)
-
-
-def test_clip_by_hand():
-    module = nn.Linear(1, 1)
-    flat = FlatParameters(module)
-    flat.grad.copy_(torch.tensor([3.0, 4.0]))
-    assert flat.clip_(10.0).item() == 5.0
-    assert flat.grad.tolist() == [3.0, 4.0]
-    assert flat.clip_(0.0).item() == 5.0
-    assert flat.grad.tolist() == [3.0, 4.0]
-    assert flat.clip_(1.0).item() == 5.0
-    assert [module.weight.grad.item(), module.bias.grad.item()] == pytest.approx([0.6, 0.8], abs=1e-5)
 
 
 def test_lerp_and_copy_are_those_of_every_parameter():
@@ -123,8 +88,20 @@ def test_state_is_loaded_into_the_flat_tensor():
     assert torch.equal(other(X), module(X))
 
 
+def test_flat_data_keeps_what_is_flat_and_flattens_what_is_not():
+    module = network(1)
+    data = flat_data(module)
+    assert torch.equal(data, joined(module.parameters()))
+    data[0] += 1.0
+    assert torch.equal(data, joined(module.parameters()))
+    assert flat_data(module).data_ptr() == data.data_ptr()
+    flat = FlatParameters(other := network(2))
+    assert flat_data(other).data_ptr() == flat.data.data_ptr()
+    assert flat_data(other).shape == flat.data.shape
+
+
 def test_moved_before_flattening():
-    module = build_actor_critic(3, 4, SMALL, seed=1).to("cpu", torch.float64)
+    module = ActorCritic(3, 4, SMALL).to("cpu", torch.float64)
     flat = FlatParameters(module)
     assert flat.data.dtype == flat.grad.dtype == torch.float64
     module(X.double())[1].sum().backward()

@@ -60,3 +60,16 @@ def test_a_new_draw_between_forward_and_backward_does_no_harm():
     out.sum().backward()
     assert torch.equal(layer.weight_deviation.grad, expected)
     assert torch.equal(layer.bias_deviation.grad, expected_bias)
+
+
+def test_noise_is_drawn_where_the_generator_is_and_moved_to_the_layer():
+    """A network on another device than the generator of the run, which is on the CPU."""
+    layer, generator = NoisyLinear(3, 2, 0.5).to("meta"), torch.Generator().manual_seed(7)
+    layer.draw_noise(generator)
+    assert (layer.noise_in.device.type, layer.noise_out.device.type) == ("meta", "meta")
+    again = torch.Generator().manual_seed(7)
+    for count in (3, 2):
+        torch.empty(count).normal_(generator=again)
+    assert torch.equal(generator.get_state(), again.get_state())  # as many numbers as the layer has
+    layer.quiet()
+    assert layer.noise_in.device.type == "meta"

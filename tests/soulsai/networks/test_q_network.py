@@ -6,12 +6,18 @@ import itertools
 import pytest
 import torch
 
-from soulsai.config.schema import NetworkConfig, QConfig
-from soulsai.networks import NoisyLinear, build_q
+from soulsai.config.schema import NetworkConfig
+from soulsai.networks import NoisyLinear
 from soulsai.networks.q_network import QNetwork, of_actions
 
 SMALL = NetworkConfig(hidden=(8,))
 X = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 0.0]])
+
+
+def made(network=SMALL, *, seed=1, **settings):
+    """Three numbers seen, four actions."""
+    torch.manual_seed(seed)
+    return QNetwork(3, 4, network, **settings)
 
 
 def generator():
@@ -29,8 +35,8 @@ def filled(layer, weight, bias):
     [*itertools.product(("none", "c51", "quantile"), (False, True), (False, True), (False, True))],
 )
 def test_every_form_has_its_shapes_and_learns_in_every_parameter(distribution, dueling, noisy, normalize):
-    q = QConfig(distribution=distribution, dueling=dueling, noisy=noisy, atoms=7)
-    network = build_q(3, 4, NetworkConfig(hidden=(8, 8), normalize=normalize, layer_norm=True), q, seed=1)
+    config = NetworkConfig(hidden=(8, 8), normalize=normalize, layer_norm=True)
+    network = made(config, distribution=distribution, dueling=dueling, noise=0.5 if noisy else None, atoms=7)
     network.draw_noise(generator())
     out = network(X)
     assert out.shape == ((2, 4) if distribution == "none" else (2, 4, 7))
@@ -40,7 +46,7 @@ def test_every_form_has_its_shapes_and_learns_in_every_parameter(distribution, d
 
 
 def test_dueling_by_hand():
-    network = QNetwork(1, 2, NetworkConfig(hidden=()), QConfig(dueling=True))
+    network = QNetwork(1, 2, NetworkConfig(hidden=()), dueling=True)
     filled(network.head, [[1.0], [3.0]], [0.0, 0.0])
     filled(network.value_head, [[10.0]], [1.0])
     # At x = 2: value 21, advantages 2 and 6 less their mean 4.
@@ -48,7 +54,7 @@ def test_dueling_by_hand():
 
 
 def test_dueling_distribution_takes_the_mean_over_actions_not_over_atoms():
-    network = QNetwork(1, 2, NetworkConfig(hidden=()), QConfig(dueling=True, distribution="quantile", atoms=3))
+    network = QNetwork(1, 2, NetworkConfig(hidden=()), dueling=True, distribution="quantile", atoms=3)
     filled(network.head, [[0.0]] * 6, [1.0, 2.0, 3.0, 5.0, 4.0, 3.0])
     filled(network.value_head, [[0.0]] * 3, [10.0, 20.0, 30.0])
     # Means over the two actions: 3, 3, 3.
@@ -57,14 +63,14 @@ def test_dueling_distribution_takes_the_mean_over_actions_not_over_atoms():
 
 
 def test_c51_means_by_hand():
-    network = QNetwork(1, 2, NetworkConfig(hidden=()), QConfig(distribution="c51", atoms=3, value_range=(-2.0, 2.0)))
+    network = QNetwork(1, 2, NetworkConfig(hidden=()), distribution="c51", atoms=3, value_range=(-2.0, 2.0))
     assert network.support.tolist() == [-2.0, 0.0, 2.0]
     filled(network.head, [[0.0]] * 6, torch.tensor([1.0, 3.0, 4.0, 1.0, 1.0, 1.0]).log().tolist())
     assert network.means(torch.zeros(1, 1)).tolist() == [pytest.approx([3 / 4, 0.0], abs=1e-6)]
 
 
 def test_only_the_heads_are_noisy_and_each_has_its_own_noise():
-    network = build_q(3, 4, SMALL, QConfig(noisy=True, dueling=True, noise=0.3), seed=1)
+    network = made(noise=0.3, dueling=True)
     noisy = [name for name, module in network.named_modules() if isinstance(module, NoisyLinear)]
     assert noisy == ["head", "value_head"]
     assert network.head.weight_deviation[0, 0].item() == pytest.approx(0.3 / 8**0.5)
@@ -73,7 +79,7 @@ def test_only_the_heads_are_noisy_and_each_has_its_own_noise():
 
 
 def test_quiet_play_is_greedy_in_the_mean_weights():
-    network = build_q(3, 4, SMALL, QConfig(noisy=True, dueling=True), seed=1)
+    network = made(noise=0.5, dueling=True)
     mean = network.means(X)
     network.draw_noise(generator())
     assert not torch.equal(network.means(X), mean)
@@ -82,7 +88,7 @@ def test_quiet_play_is_greedy_in_the_mean_weights():
 
 
 def test_a_copy_has_noise_of_its_own():
-    network = build_q(3, 4, SMALL, QConfig(noisy=True), seed=1)
+    network = made(noise=0.5)
     other = copy.deepcopy(network)
     other.draw_noise(generator())
     assert not network.head.noise_in.any()
@@ -90,15 +96,15 @@ def test_a_copy_has_noise_of_its_own():
 
 
 def test_without_noisy_layers_noise_changes_nothing():
-    network = build_q(3, 4, SMALL, QConfig(), seed=1)
+    network = made()
     before = network(X)
     network.draw_noise(generator())
     assert torch.equal(network(X), before)
 
 
 def test_inputs_are_normalised():
-    network = build_q(3, 4, NetworkConfig(hidden=(8,), normalize=True), QConfig(), seed=1)
-    plain = build_q(3, 4, SMALL, QConfig(), seed=1)
+    network = made(NetworkConfig(hidden=(8,), normalize=True))
+    plain = made()
     network.normalizer.update(torch.tensor([[1.0, 0.0, 5.0], [3.0, 4.0, 9.0]]))
     scaled = (X - torch.tensor([2.0, 2.0, 7.0])) / torch.tensor([1.0, 2.0, 2.0])
     assert torch.allclose(network(X), plain(scaled), atol=1e-5)
@@ -106,27 +112,25 @@ def test_inputs_are_normalised():
 
 def test_two_networks_may_share_a_normaliser():
     config = NetworkConfig(hidden=(8,), normalize=True)
-    online, target = build_q(3, 4, config, QConfig(), seed=1), build_q(3, 4, config, QConfig(), seed=1)
+    online, target = made(config), made(config)
     target.normalizer = online.normalizer
     online.normalizer.update(X)
     assert torch.equal(online(X), target(X))
 
 
-def test_the_seed_decides_the_weights_and_leaves_other_randomness_alone():
-    torch.manual_seed(9)
-    expected = torch.rand(3)
-    torch.manual_seed(9)
-    first = build_q(3, 4, SMALL, QConfig(), seed=1)
-    assert torch.equal(torch.rand(3), expected)
-    assert torch.equal(first(X), build_q(3, 4, SMALL, QConfig(), seed=1)(X))
-    assert not torch.equal(first(X), build_q(3, 4, SMALL, QConfig(), seed=2)(X))
-    assert not torch.equal(build_q(3, 4, SMALL, QConfig())(X), build_q(3, 4, SMALL, QConfig())(X))
+def test_the_seed_decides_the_weights():
+    assert torch.equal(made(seed=1)(X), made(seed=1)(X))
+    assert not torch.equal(made(seed=1)(X), made(seed=2)(X))
+
+
+def test_scores_are_the_means():
+    network = made(distribution="quantile", atoms=5)
+    assert torch.equal(network.scores(X), network.means(X))
 
 
 def test_state_goes_from_one_network_to_another():
-    q = QConfig(noisy=True, dueling=True, distribution="c51", atoms=5)
-    config = NetworkConfig(hidden=(8,), normalize=True)
-    first, second = build_q(3, 4, config, q, seed=1), build_q(3, 4, config, q, seed=2)
+    config, form = NetworkConfig(hidden=(8,), normalize=True), {"noise": 0.5, "dueling": True, "atoms": 5}
+    first, second = (made(config, seed=seed, distribution="c51", **form) for seed in (1, 2))
     first.draw_noise(generator())
     first.normalizer.update(X)
     second.load_state_dict(first.state_dict())
@@ -136,8 +140,7 @@ def test_state_goes_from_one_network_to_another():
 @pytest.mark.parametrize("dueling", [False, True])
 @pytest.mark.parametrize("distribution", ["none", "c51", "quantile"])
 def test_one_action_of_every_row_is_that_of_the_whole_output(distribution, dueling):
-    q = QConfig(distribution=distribution, dueling=dueling, atoms=7)
-    network = build_q(3, 4, SMALL, q, seed=1)
+    network = made(distribution=distribution, dueling=dueling, atoms=7)
     actions, grads = torch.tensor([3, 1]), []
     whole, chosen = of_actions(network(X), actions), network.of_actions(X, actions)
     assert torch.equal(whole, chosen)

@@ -4,12 +4,12 @@ import math
 
 import pytest
 import torch
+from torch.nn import functional
 
 from soulsai.ops.masked import (
-    categorical_entropy,
-    categorical_log_prob,
-    closing,
+    entropy_of,
     gumbel_sample,
+    log_prob_of,
     masked_argmax,
     masked_logits,
 )
@@ -29,7 +29,7 @@ def test_logits_of_closed_actions_vanish_and_others_stay():
 
 def test_no_gradient_flows_into_closed_actions():
     logits = Q.clone().requires_grad_()
-    categorical_log_prob(masked_logits(logits, MASK), torch.tensor([0, 0, 0])).sum().backward()
+    log_prob_of(functional.log_softmax(masked_logits(logits, MASK), 1), torch.tensor([0, 0, 0])).sum().backward()
     assert logits.grad[0, 1] == 0.0
     assert logits.grad[1].tolist() == [0.0, 0.0, 0.0]
     assert logits.grad[0, 0] > 0.0
@@ -45,30 +45,32 @@ def test_log_prob_by_hand():
     logits = masked_logits(
         torch.tensor([[1.0, 3.0, 4.0], [1.0, 3.0, 4.0]]).log(), torch.tensor([[True, True, True], [False, False, True]])
     )
-    chosen = categorical_log_prob(logits, torch.tensor([1, 2]))
+    chosen = log_prob_of(functional.log_softmax(logits, -1), torch.tensor([1, 2]))
     assert chosen.tolist() == pytest.approx([math.log(3 / 8), 0.0])
 
 
 def test_log_prob_with_time_in_front():
     logits = torch.zeros(5, 4, 2)
-    assert torch.allclose(categorical_log_prob(logits, torch.ones(5, 4, dtype=torch.int64)), torch.tensor(0.5).log())
+    assert torch.allclose(
+        log_prob_of(functional.log_softmax(logits, -1), torch.ones(5, 4, dtype=torch.int64)), torch.tensor(0.5).log()
+    )
 
 
 def test_log_prob_wants_one_action_per_row():
     with pytest.raises(MisuseError, match=r"action has the shape \(3, 1\)"):
-        categorical_log_prob(Q, torch.zeros(3, 1, dtype=torch.int64))
+        log_prob_of(Q, torch.zeros(3, 1, dtype=torch.int64))
 
 
 def test_entropy_by_hand():
     logits = torch.tensor([[0.0, 0.0, 0.0, 0.0], [math.log(3.0), 0.0, -1e9, -1e9], [5.0, -1e9, -1e9, -1e9]])
     quarter = -0.75 * math.log(0.75) - 0.25 * math.log(0.25)
-    assert categorical_entropy(logits).tolist() == pytest.approx([math.log(4.0), quarter, 0.0], abs=1e-6)
+    assert entropy_of(logits.log_softmax(-1)).tolist() == pytest.approx([math.log(4.0), quarter, 0.0], abs=1e-6)
 
 
 @pytest.mark.parametrize("closed", [-1e9, -math.inf])
 def test_entropy_with_closed_actions_has_a_finite_gradient(closed):
     logits = torch.tensor([[math.log(3.0), 0.0, closed], [2.0, closed, closed]], requires_grad=True)
-    entropy = categorical_entropy(logits)
+    entropy = entropy_of(logits.log_softmax(-1))
     entropy.sum().backward()
     assert torch.isfinite(entropy).all()
     # dH/dlogit_i = -p_i (log p_i + H); with p = 3/4, 1/4 that is -+ 3/16 log 3.
@@ -96,14 +98,3 @@ def test_gumbel_draws_with_the_given_odds():
 def test_gumbel_never_draws_a_closed_action_at_the_edge_of_the_noise(uniform):
     logits = torch.tensor([[0.0, -1e9, -1e9]])
     assert gumbel_sample(logits, torch.tensor([uniform])).tolist() == [0]
-
-
-def test_closing_is_to_the_softmax_what_masking_is():
-    one, other = Q.clone().requires_grad_(), Q.clone().requires_grad_()
-    added, masked = (one + closing(MASK)).log_softmax(1), masked_logits(other, MASK).log_softmax(1)
-    assert torch.equal(added[MASK], masked[MASK])
-    assert torch.equal(added.exp(), masked.exp())
-    for log_p in (added, masked):
-        (log_p[:, 0].sum() + (log_p.exp() * log_p.clamp_min(-80.0)).sum()).backward()
-    assert torch.equal(one.grad, other.grad)
-    assert not one.grad[~MASK].any()

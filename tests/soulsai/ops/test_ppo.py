@@ -30,13 +30,14 @@ def test_value_loss_by_hand():
 
 
 def test_normalized_by_hand():
-    # Mean 3, deviation 2.
-    assert normalized(torch.tensor([1.0, 5.0, 1.0, 5.0])).tolist() == pytest.approx([-1.0, 1.0, -1.0, 1.0])
+    # Mean 3, deviation 2: those of the whole batch, of which this may be a part.
+    part = normalized(torch.tensor([1.0, 5.0, 1.0]), torch.tensor(3.0), torch.tensor(2.0))
+    assert part.tolist() == pytest.approx([-1.0, 1.0, -1.0])
 
 
 @pytest.mark.parametrize("given", [[4.0], [4.0, 4.0]])
 def test_advantages_that_do_not_differ_become_0(given):
-    assert normalized(torch.tensor(given)).tolist() == [0.0] * len(given)
+    assert normalized(torch.tensor(given), torch.tensor(4.0), torch.tensor(0.0)).tolist() == [0.0] * len(given)
 
 
 def test_kl_by_hand():

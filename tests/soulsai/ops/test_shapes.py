@@ -1,4 +1,4 @@
-"""Shapes at the door."""
+"""Shapes at the access."""
 
 import pytest
 import torch

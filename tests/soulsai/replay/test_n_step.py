@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 
 from soulsai.errors import RunError
-from soulsai.replay import NStepAccumulator, TransitionStore
+from soulsai.experience import Schema
+from soulsai.replay import NStepAccumulator, ReplayStore
+from soulsai.replay.n_step import TRANSITION
 from soulsgym.errors import MisuseError
 
-FIELDS = ("observations", "actions", "rewards", "discounts", "next_observations", "next_masks")
+SCHEMA = Schema(TRANSITION, 2, 3, 1)
 
 
 def flags(*values):
@@ -16,7 +18,7 @@ class Walk:
     """One environment whose observations are 0, 1, 2, ...; actions are ten times as much."""
 
     def __init__(self, **settings):
-        self.accumulator = NStepAccumulator(1, observation_size=1, num_actions=2, **settings)
+        self.accumulator = NStepAccumulator(1, schema=Schema(TRANSITION, 1, 2, 1), **settings)
         self.now = 0
 
     def push(self, reward, steps=1, *, terminated=False, truncated=False):
@@ -33,14 +35,14 @@ class Walk:
             np.array([[self.now]], np.float32),
             np.array([[True, self.now % 2 == 0]]),
         )
-        assert rows.next_masks.tolist() == [[True, self.now % 2 == 0]] * len(rows.actions)
+        assert rows["next_masks"].tolist() == [[True, self.now % 2 == 0]] * len(rows["actions"])
         return list(
             zip(
-                rows.observations[:, 0].tolist(),
-                rows.actions.tolist(),
-                rows.rewards.tolist(),
-                rows.discounts.tolist(),
-                rows.next_observations[:, 0].tolist(),
+                rows["observations"][:, 0].tolist(),
+                rows["actions"].tolist(),
+                rows["rewards"].tolist(),
+                rows["discounts"].tolist(),
+                rows["next_observations"][:, 0].tolist(),
                 strict=True,
             )
         )
@@ -103,7 +105,7 @@ def test_single_steps_are_passed_on():
     rows = walk.accumulator.push(
         given, one.astype(np.int64), one, one.astype(np.int32), flags(0), flags(0), given, flags(1, 1)[None]
     )
-    assert rows.observations is given
+    assert rows["observations"] is given
 
 
 def random_steps(generator, n_envs, count):
@@ -148,18 +150,18 @@ def brute_force(history, n_step, gamma):
 def test_many_environments_agree_with_looking_ahead(n_envs, n_step):
     generator = np.random.default_rng(n_step)
     history = list(random_steps(generator, n_envs, 120))
-    accumulator = NStepAccumulator(n_envs, n_step, 0.9, 2, 3)
+    accumulator = NStepAccumulator(n_envs, n_step, 0.9, SCHEMA)
     for step, expected in zip(history, brute_force(history, n_step, 0.9), strict=True):
         rows = accumulator.push(*step)
-        assert len(rows.actions) == len(expected)
-        for column, wanted in zip(rows, zip(*expected, strict=True), strict=bool(expected)):
+        assert len(rows["actions"]) == len(expected)
+        for column, wanted in zip(rows.values(), zip(*expected, strict=True), strict=bool(expected)):
             np.testing.assert_allclose(column, np.array(wanted), rtol=1e-5, atol=1e-6)
 
 
 def test_rows_go_straight_into_a_store():
-    accumulator, store = NStepAccumulator(4, 3, 0.9, 2, 3), TransitionStore(1000, 2, 3)
+    accumulator, store = NStepAccumulator(4, 3, 0.9, SCHEMA), ReplayStore(1000, SCHEMA)
     for step in random_steps(np.random.default_rng(0), 4, 30):
-        store.add(*accumulator.push(*step))
+        store.add(accumulator.push(*step))
     waiting = int(accumulator.state()["counts"].sum())
     assert store.added == 4 * 30 - waiting
 
@@ -171,25 +173,25 @@ def test_what_comes_in_is_not_kept_by_reference():
     walk.accumulator.push(observations, *rest, observations, flags(1, 1)[None])
     observations[:] = 9.0
     rows = walk.accumulator.push(observations, *rest, observations, flags(1, 1)[None])
-    assert rows.observations.tolist() == [[3.0]]
+    assert rows["observations"].tolist() == [[3.0]]
 
 
 @pytest.mark.parametrize("n_step", [1, 4])
 def test_a_restored_accumulator_goes_on_bit_for_bit(n_step):
     history = list(random_steps(np.random.default_rng(2), 6, 60))
-    straight, stopped = NStepAccumulator(6, n_step, 0.97, 2, 3), NStepAccumulator(6, n_step, 0.97, 2, 3)
+    straight, stopped = NStepAccumulator(6, n_step, 0.97, SCHEMA), NStepAccumulator(6, n_step, 0.97, SCHEMA)
     for step in history[:31]:
         straight.push(*step)
     stopped.restore(straight.state())
     for step in history[31:]:
-        for one, other in zip(straight.push(*step), stopped.push(*step), strict=True):
+        for one, other in zip(straight.push(*step).values(), stopped.push(*step).values(), strict=True):
             np.testing.assert_array_equal(one, other)
 
 
 def test_a_state_that_does_not_fit_is_refused():
-    accumulator = NStepAccumulator(6, 3, 0.97, 2, 3)
+    accumulator = NStepAccumulator(6, 3, 0.97, SCHEMA)
     with pytest.raises(RunError, match="'observations' are"):
-        accumulator.restore(NStepAccumulator(6, 4, 0.97, 2, 3).state())
+        accumulator.restore(NStepAccumulator(6, 4, 0.97, SCHEMA).state())
     with pytest.raises(RunError, match="damaged"):
         accumulator.restore(accumulator.state() | {"counts": np.full(6, 3)})
 
@@ -197,9 +199,9 @@ def test_a_state_that_does_not_fit_is_refused():
 def test_arrays_of_another_shape_are_refused():
     (step,) = random_steps(np.random.default_rng(0), 3, 1)
     with pytest.raises(MisuseError, match=r"observations have the shape \(3, 2\); give an array of shape \(4, 2\)"):
-        NStepAccumulator(4, 3, 0.9, 2, 3).push(*step)
+        NStepAccumulator(4, 3, 0.9, SCHEMA).push(*step)
 
 
 def test_impossible_settings_are_refused():
     with pytest.raises(MisuseError, match="n_step=0"):
-        NStepAccumulator(4, 0, 0.9, 2, 3)
+        NStepAccumulator(4, 0, 0.9, SCHEMA)

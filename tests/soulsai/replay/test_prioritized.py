@@ -25,18 +25,18 @@ def sampler_with(errors, alpha=1.0, capacity=8):
     return sampler
 
 
-def test_each_part_of_the_total_gives_one_row():
+def test_each_part_of_the_total_gives_one_row(schema):
     # Priorities 1, 2, 1, 4 end at 1, 3, 4, 8; the parts are [0, 2), [2, 4), [4, 6), [6, 8).
-    batch, uniforms = Batch(4, 3, 5), Uniforms(0.75, 0.25, 0.01, 0.999)
+    batch, uniforms = Batch(4, schema), Uniforms(0.75, 0.25, 0.01, 0.999)
     sampler_with([1.0, 2.0, 1.0, 4.0]).sample(batch, uniforms, 0.0)
     assert batch.slots.tolist() == [1, 1, 3, 3]
     assert batch.weights.tolist() == [1, 1, 1, 1]
     assert uniforms.calls == 1
 
 
-def test_weights_correct_for_how_likely_a_row_was():
+def test_weights_correct_for_how_likely_a_row_was(schema):
     # Probabilities 1/8, 2/8, 4/8 of 4 rows: (4p)^-beta is 2, 1, 1/2 with beta 1, by the largest 1, 1/2, 1/4.
-    batch = Batch(4, 3, 5)
+    batch = Batch(4, schema)
     sampler = sampler_with([1.0, 2.0, 1.0, 4.0])
     sampler.sample(batch, Uniforms(0.1, 0.1, 0.1, 0.1), 1.0)
     assert batch.slots.tolist() == [0, 1, 3, 3]
@@ -45,8 +45,8 @@ def test_weights_correct_for_how_likely_a_row_was():
     np.testing.assert_allclose(batch.weights, [1, 0.5**0.5, 0.5, 0.5], rtol=1e-6)
 
 
-def test_weights_are_relative_to_the_batch_not_to_all_rows():
-    batch = Batch(2, 3, 5)
+def test_weights_are_relative_to_the_batch_not_to_all_rows(schema):
+    batch = Batch(2, schema)
     sampler_with([1.0, 1.0, 1.0, 13.0]).sample(batch, Uniforms(0.9, 0.9), 1.0)
     assert batch.slots.tolist() == [3, 3]
     assert batch.weights.tolist() == [1, 1]
@@ -75,10 +75,10 @@ def test_of_a_slot_given_twice_the_last_error_counts():
 
 
 @pytest.mark.parametrize("filled", [1, 3, 5, 6, 7, 100])
-def test_empty_slots_never_come_up_even_at_the_very_end(filled):
+def test_empty_slots_never_come_up_even_at_the_very_end(filled, schema):
     sampler = PrioritizedSampler(1000, 0.6)
     sampler.added(np.arange(filled))
-    generator, batch = np.random.default_rng(filled), Batch(64, 3, 5)
+    generator, batch = np.random.default_rng(filled), Batch(64, schema)
     almost_one = Uniforms(*[np.nextafter(1.0, 0.0)] * 64)
     for source in [almost_one, *[generator] * 50]:
         sampler.update(batch.slots, 10.0 ** generator.uniform(-8, 8, 64))
@@ -88,8 +88,8 @@ def test_empty_slots_never_come_up_even_at_the_very_end(filled):
         assert 0 < batch.weights.max() <= 1
 
 
-def test_rows_come_up_in_proportion():
-    sampler, batch, counts = sampler_with([1.0, 2.0, 3.0, 4.0]), Batch(16, 3, 5), np.zeros(4)
+def test_rows_come_up_in_proportion(schema):
+    sampler, batch, counts = sampler_with([1.0, 2.0, 3.0, 4.0]), Batch(16, schema), np.zeros(4)
     generator = np.random.default_rng(0)
     for _ in range(500):
         sampler.sample(batch, generator, 0.0)
@@ -117,21 +117,21 @@ def test_slots_beyond_the_capacity_are_refused():
         PrioritizedSampler(8, 0.6).added(np.array([7, 8]))
 
 
-def test_an_empty_sampler_and_impossible_settings_are_refused():
+def test_an_empty_sampler_and_impossible_settings_are_refused(schema):
     with pytest.raises(MisuseError, match="empty"):
-        PrioritizedSampler(8, 0.6).sample(Batch(2, 3, 5), np.random.default_rng(0), 0.4)
+        PrioritizedSampler(8, 0.6).sample(Batch(2, schema), np.random.default_rng(0), 0.4)
     with pytest.raises(MisuseError, match="eps=0"):
         PrioritizedSampler(8, 0.6, eps=0)
 
 
-def test_a_restored_sampler_goes_on_bit_for_bit():
+def test_a_restored_sampler_goes_on_bit_for_bit(schema):
     generator = np.random.default_rng(5)
     sampler = sampler_with(generator.random(700), alpha=0.6, capacity=1000)
     restored = PrioritizedSampler(1000, 0.6, eps=1e-9)
     restored.restore(sampler.state())
     batches = []
     for each in (sampler, restored):
-        generator, batch = np.random.default_rng(9), Batch(32, 3, 5)
+        generator, batch = np.random.default_rng(9), Batch(32, schema)
         for round_ in range(20):
             each.sample(batch, generator, 0.4)
             each.update(batch.slots, generator.random(32) * round_)

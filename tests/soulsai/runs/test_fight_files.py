@@ -1,9 +1,9 @@
 """The user's own boss and overlays: found, copied, unpacked elsewhere, and refused in one sentence when wrong."""
 
 import os
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from soulsai.config import config_to_toml, load_preset, with_settings
 from soulsai.config.toml import toml_value

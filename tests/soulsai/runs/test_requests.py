@@ -15,13 +15,13 @@ def run(tmp_path):
 
 
 def test_nobody_hears_where_nobody_trains(run):
-    with pytest.raises(RunError, match="nobody trains here now; see `souls runs`"):
+    with pytest.raises(RunError, match="nobody trains here now; list runs with `souls runs`"):
         ask(run, "save")
     assert asked(run) == ()
 
 
 def test_only_known_requests(run):
-    with run.lock(), pytest.raises(MisuseError, match=r"'\.\./config\.toml' is none of save, pause, resume, stop"):
+    with run.lock(), pytest.raises(MisuseError, match=r"'\.\./config\.toml' is none of save, pause, unpause, stop"):
         ask(run, "../config.toml")
 
 
@@ -40,8 +40,8 @@ def test_a_pause_is_taken_back(run):
     with run.lock():
         ask(run, "pause")
         assert asked(run) == ("pause",)
-        ask(run, "resume")
-        ask(run, "resume")
+        ask(run, "unpause")
+        ask(run, "unpause")
     assert asked(run) == ()
 
 

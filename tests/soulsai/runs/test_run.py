@@ -1,16 +1,19 @@
 """The folder of a run: made once, opened with care, never overwritten."""
 
+import errno
 import json
 import os
 import re
 import subprocess
 import sys
 from math import isnan
+from pathlib import Path
 
 import pytest
 
 from soulsai.errors import RunError
 from soulsai.runs import Run, Status, default_folder
+from soulsai.runs.metrics import MetricsWriter
 from soulsgym.errors import MisuseError
 
 CONFIG = 'world = "fight"\n\n[run]\nseed = 7\n'
@@ -40,7 +43,7 @@ def test_open_gives_the_same(run):
 
 def test_an_existing_run_is_never_made_anew(run):
     (run.folder / "config.toml").write_text("mine = 1")
-    with pytest.raises(RunError, match=r"iudex-1 exists; use --resume to go on with it or --run for another"):
+    with pytest.raises(RunError, match=r"iudex-1 exists; continue it with --resume, or choose another folder"):
         Run.create(run.folder, CONFIG, preset="iudex", command=[])
     assert run.config_toml == "mine = 1"
 
@@ -61,9 +64,9 @@ def test_an_empty_folder_may_become_a_run(tmp_path):
 def test_opening_what_is_not_there_suggests(run, tmp_path):
     with pytest.raises(RunError, match=r"iudx-1: there is no such run; did you mean .*iudex-1\?"):
         Run.open(tmp_path / "iudx-1")
-    with pytest.raises(RunError, match="there is no such run; see `souls runs`"):
+    with pytest.raises(RunError, match="there is no such run; list runs with `souls runs`"):
         Run.open(tmp_path / "zzzz")
-    with pytest.raises(RunError, match="there is no such run; see `souls runs`"):
+    with pytest.raises(RunError, match="there is no such run; list runs with `souls runs`"):
         Run.open(tmp_path / "no" / "where")
 
 
@@ -124,17 +127,14 @@ def test_evaluation_names_are_file_names(run):
 
 def test_metrics(run):
     assert run.metrics() == []
-    run.metrics_file.write_text('{"step":1,"loss/q":0.5}\n{"step":2,"loss/q":null}\n{"step":3,"lo')
+    writer = MetricsWriter(run.folder)
+    writer.write(1, 0.5, {"loss/q": 0.5})
+    writer.write(2, 1.0, {"loss/q": float("inf")})
     rows = run.metrics()
-    assert rows[0] == {"step": 1, "loss/q": 0.5}
+    assert (rows[0].pop("time")[-1], rows[0]) == ("Z", {"step": 1, "elapsed_s": 0.5, "loss/q": 0.5})
     assert isnan(rows[1]["loss/q"])
     assert len(rows) == 2
-
-
-def test_damaged_metrics_name_the_line(run):
-    run.metrics_file.write_text('{"step":1}\n{"ste\n{"step":3}\n')
-    with pytest.raises(RunError, match=r"metrics\.jsonl: line 2 is damaged"):
-        run.metrics()
+    writer.close()
 
 
 def test_status(run):
@@ -214,3 +214,24 @@ def test_default_folder(tmp_path, monkeypatch):
     first.mkdir()
     assert default_folder("iudex", tmp_path).name == "iudex-20261115-231500-2"
     assert default_folder("some/where/my.toml", tmp_path).name == "my-20261115-231500"
+
+
+def test_a_full_disk_is_a_sentence_when_the_lock_is_taken(run, monkeypatch):
+    opened = Path.open
+
+    class Full:
+        def __init__(self, stream):
+            self.fileno, self.close, self.truncate = stream.fileno, stream.close, stream.truncate
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self.close()
+
+        def write(self, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "open", lambda self, *a, **k: Full(opened(self, *a, **k)))
+    with pytest.raises(RunError, match="lock: cannot be written, the disk is full"), run.lock():
+        pass

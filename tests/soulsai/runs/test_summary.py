@@ -1,8 +1,11 @@
 """The list of runs: every folder has a line, broken ones too."""
 
+from pathlib import Path
+
 import pytest
 
 from soulsai.runs import Run, Status, list_runs
+from soulsai.runs.summary import open_run
 
 
 @pytest.fixture
@@ -58,3 +61,13 @@ def test_a_run_without_a_status_has_the_time_of_its_folder(root):
     run = list_runs(root)[0]
     assert (run.state, run.preset) == ("killed", "iudex")
     assert run.status.updated.endswith("Z")
+
+
+def test_a_run_is_named_by_folder_or_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = Run.create(Path("runs/mine"), "[run]\nseed = 1\n", preset="smoke", command=["souls"])
+    assert open_run("mine").folder == open_run("runs/mine").folder == run.folder
+    (summary,) = list_runs(run.folder)
+    assert (summary.name, summary.has_checkpoint) == ("mine", False)
+    (run.checkpoints / "000000000010").mkdir()
+    assert summary.has_checkpoint

@@ -1,7 +1,9 @@
 """The parts of a sweep: following a run, locks, honest figures, storages, the report."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,20 +11,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from soulsai.config import load_preset, with_settings
 from soulsai.errors import ConfigError, RunError
 from soulsai.evaluation.statistics import wilson
 from soulsai.runs.fight_files import needed_parts
-from soulsai.sweeps.confirm import better_by, rate_and_interval, to_confirm
-from soulsai.sweeps.fitting import check_fit
-from soulsai.sweeps.following import Follower
-from soulsai.sweeps.locks import JournalLock, waited_for
+from soulsai.runs.metrics import MetricsWriter
 from soulsai.sweeps.report import against_preset, verdict, write_report
-from soulsai.sweeps.results import results_of
-from soulsai.sweeps.space import space_of
-from soulsai.sweeps.storage import open_storage
-from soulsai.sweeps.study import About, SweepStudy, counted, make_pruner, open_about, value_of
+from soulsai.sweeps.results import better_by, rate_and_interval, results_of, to_confirm
+from soulsai.sweeps.space import check_fit, space_of, value_of
+from soulsai.sweeps.storage import JournalLock, open_storage, storage_in_reach, waited_for
+from soulsai.sweeps.study import FAILED, RUNNING, WAITING, About, SweepStudy, make_pruner, open_about
 from soulsai.sweeps.trial import Training, can_go_on, final_score
 from soulsgym.errors import MisuseError
 
@@ -41,8 +41,20 @@ activation = {choices = ["relu", "<b>tanh"]}
 """.replace("<b>", "")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def quick_disk():
+    """No test here pulls the plug, so that none waits for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
+
+
 @pytest.fixture
 def about():
+    return about_space()
+
+
+def about_space():
     space = space_of(SPACE, "space")
     config = with_settings(load_preset("smoke"), space.fixed)
     return About("mine", "smoke", config, space, "win_rate/evaluation", ())
@@ -55,18 +67,21 @@ def study(tmp_path, about):
     found.close()
 
 
-def test_a_follower_reads_each_row_once(tmp_path):
-    file = tmp_path / "metrics.jsonl"
-    follower = Follower(file, "win_rate/evaluation")
-    assert follower.new() == []
-    file.write_text('{"step":5,"loss/q":1}\n{"step":7,"win_rate/evaluation":0.5}\nnonsense\n{"step":9,"win_r')
-    assert follower.new() == [(7, 0.5)]
-    with file.open("a") as stream:
-        stream.write('ate/evaluation":null}\n{"step":10,"win_rate/evaluation":1}\n')
-    assert follower.new() == [(10, 1.0)]
-    assert follower.new() == []
-    file.write_text('{"step":8,"win_rate/evaluation":0.25}\n')  # a resumed run has cut rows off
-    assert follower.new() == [(8, 0.25)]
+def test_each_evaluation_is_read_once(tmp_path):
+    training = Training(tmp_path, tmp_path / "log", "win_rate/evaluation", 1)
+    assert training.new_scores() == []
+    writer = MetricsWriter(tmp_path)
+    writer.write(5, 0.0, {"loss/q": 1.0})
+    writer.write(7, 0.0, {"win_rate/evaluation": 0.5})
+    position = writer.position()
+    writer.write(9, 0.0, {"win_rate/evaluation": float("nan")})
+    writer.write(10, 0.0, {"win_rate/evaluation": 1.0})
+    assert training.new_scores() == [(7, 0.5), (10, 1.0)]
+    assert training.new_scores() == []
+    writer.cut(position)
+    writer.write(8, 0.0, {"win_rate/evaluation": 0.25})
+    assert training.new_scores() == [(8, 0.25)]
+    writer.close()
 
 
 def test_evaluations_at_slightly_different_steps_are_compared_as_one(tmp_path):
@@ -149,28 +164,25 @@ def test_a_trial_given_back_goes_on_with_its_settings_and_folder(study):
     assert again.number == 2
     assert study.settings(again) == study.settings(trial)
     assert (again.user_attrs["folder"], again.user_attrs["first"]) == ("trial-0001", 1)
-    count = counted(study.study.trials)
-    assert (count.done, count.running, count.failed) == (0, 2, 0)
+    assert study.count() == {"replaced": 1, RUNNING: 2}
 
 
 @pytest.mark.faults
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_the_trials_of_a_dead_process_are_taken_but_not_for_ever(study, about, tmp_path):
-    code = (
-        "import os, pickle, sys; from soulsai.sweeps.study import SweepStudy; from pathlib import Path;"
-        "s = SweepStudy(Path(sys.argv[1]), pickle.load(open(sys.argv[2], 'rb'))); s.next_trial(9); os._exit(9)"
-    )
-    import pickle
-
-    (tmp_path / "about").write_bytes(pickle.dumps(about))
     alive = study.next_trial(9)
     for number in (1, 2, 3):
-        command = [sys.executable, "-c", code, str(tmp_path / "mine"), str(tmp_path / "about")]
-        subprocess.run(command, timeout=240, check=False)
+        if (child := os.fork()) == 0:
+            try:
+                SweepStudy(tmp_path / "mine", about).next_trial(9)
+            finally:
+                os._exit(9)
+        assert os.waitpid(child, 0)[1]
         assert study.take_from_dead() == [number]
     assert study.study.trials[alive.number].state.name == "RUNNING"
     assert study.study.trials[3].user_attrs["problem"] == "its process died 3 times"
     assert len({study.study.trials[i].params["ppo.learning_rate"] for i in (1, 2, 3)}) == 1
-    assert counted(study.study.trials).waiting == 0
+    assert (study.count()[WAITING], study.count()[FAILED]) == (0, 1)
 
 
 def test_a_silent_machine_is_given_up_only_after_a_while(tmp_path, about, monkeypatch):
@@ -203,22 +215,16 @@ def test_a_database_that_cannot_be_used_is_a_sentence(tmp_path, url, sentence):
     assert "secret" not in str(caught.value)
 
 
-def test_optuna_that_is_not_installed_is_a_sentence(monkeypatch):
-    import importlib.util
-
-    from typer.testing import CliRunner
-
-    from soulsai.cli.main import app
-
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    result = CliRunner().invoke(app, ["sweep", "smoke", "--space", "x.toml"])
-    assert str(result.exception) == "optuna is not installed; run: pip install 'souls-arena[sweep]'"
+def test_optuna_that_is_not_installed_is_a_sentence():
+    program = "import sys; sys.modules['optuna'] = None; from soulsai.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "sweep", "smoke", "--space", "x.toml"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode != 0
+    assert done.stderr.strip() == "souls: optuna is not installed; run: pip install 'souls-arena[sweep]'"
 
 
 def test_pruners(about):
-    from dataclasses import replace
-
-    kinds = {name: type(make_pruner(replace(about.space.plan, pruner=name), about.config)).__name__
+    kinds = {name: type(make_pruner(structs.replace(about.space.plan, pruner=name), about.config)).__name__
              for name in ("median", "halving", "none")}  # fmt: skip
     assert kinds == {"median": "MedianPruner", "halving": "SuccessiveHalvingPruner", "none": "NopPruner"}
 
@@ -268,9 +274,11 @@ def test_only_a_folder_with_a_checkpoint_goes_on(tmp_path):
     assert can_go_on(folder)
 
 
-def filled(study, count=12):
-    """A study with trials of all kinds."""
-    for number in range(count):
+@pytest.fixture(scope="module")
+def filled_folder(tmp_path_factory):
+    """The folder of a study with trials of all kinds."""
+    study = SweepStudy(tmp_path_factory.mktemp("filled") / "mine", about_space())
+    for number in range(12):
         trial = study.next_trial(99)
         for step in range(100, 1001, 100):
             trial.report(min(1.0, step / 1000 * (0.5 + number / 40)), step)
@@ -282,7 +290,16 @@ def filled(study, count=12):
             study.fail(trial, "it <b>broke</b>")
         else:
             study.finish(trial, 0.5 + number / 40)
-    return study
+    study.close()
+    return study.folder
+
+
+@pytest.fixture
+def filled(filled_folder, tmp_path, about):
+    shutil.copytree(filled_folder, tmp_path / "mine")
+    found = SweepStudy(tmp_path / "mine", about)
+    yield found
+    found.close()
 
 
 def test_a_report_before_anything_was_found(study, about, tmp_path):
@@ -293,17 +310,16 @@ def test_a_report_before_anything_was_found(study, about, tmp_path):
     assert "no data yet" in page
 
 
-def test_a_report_speaks_of_fresh_fights_or_says_that_there_were_none(study, about, tmp_path):
-    filled(study)
+def test_a_report_speaks_of_fresh_fights_or_says_that_there_were_none(filled, about, tmp_path):
+    study = filled
     results = results_of(study.study, about, tmp_path / "mine")
     assert verdict(results).startswith(
         "Trial 10 is the best so far with 75.0 % in the search; it was not measured again"
     )
-    chosen = [each.number for each in to_confirm(study.study.trials, 2)]
-    assert chosen == [10, 9, 0]
-    study.keep_confirmed(10, {"fights": 100, "won": "1" * 60 + "0" * 40})
-    study.keep_confirmed(9, {"fights": 100, "won": "1" * 70 + "0" * 30})
-    study.keep_confirmed(0, {"fights": 100, "won": "1" * 30 + "0" * 70})
+    assert [each.number for each in to_confirm(results)] == [10, 9, 8, 0]
+    study.study.set_user_attr("confirmed/10", {"fights": 100, "won": "1" * 60 + "0" * 40})
+    study.study.set_user_attr("confirmed/9", {"fights": 100, "won": "1" * 70 + "0" * 30})
+    study.study.set_user_attr("confirmed/0", {"fights": 100, "won": "1" * 30 + "0" * 70})
     results = results_of(study.study, about, tmp_path / "mine")
     assert results.best.number == 9  # not that of the search
     low, high = wilson(70, 100, 1 - 0.05 / 3)
@@ -317,8 +333,8 @@ def test_a_report_speaks_of_fresh_fights_or_says_that_there_were_none(study, abo
     body = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert "it &lt;b&gt;broke&lt;/b&gt;" in body
     assert "<b>broke" not in page
-    for title in ("Honest figures", "Best settings", "History", "Learning curves", "Which settings matter",
-                  "All settings at once", "Setting by setting", "All trials"):  # fmt: skip
+    for title in ("Honest figures", "Best settings", "how much it matters", "History", "Learning curves",
+                  "Setting by setting", "All trials"):  # fmt: skip
         assert title in body, title
     command = results.command(results.best)
     words = __import__("shlex").split(command)
@@ -328,12 +344,11 @@ def test_a_report_speaks_of_fresh_fights_or_says_that_there_were_none(study, abo
     assert config.run.steps == 1000
 
 
-def test_a_report_alone(study, tmp_path):
+def test_a_report_alone(filled, tmp_path):
     from typer.testing import CliRunner
 
     from soulsai.cli.main import app
 
-    filled(study)
     result = CliRunner().invoke(app, ["sweep", "--report", str(tmp_path / "mine")])
     assert result.exit_code == 0, result.output
     assert "Trial 10 is the best so far" in result.output.replace("\n", " ")
@@ -369,16 +384,14 @@ def test_misuse_is_a_sentence(arguments, sentence):
 def test_a_lost_database_is_a_sentence(tmp_path):
     from optuna.exceptions import StorageInternalError
 
-    from soulsai.cli.sweep import _keeping_in_reach
-
     url = "postgresql://me:secret@host/x"
     with (
         pytest.raises(RunError, match=r"is lost .* run the same command again") as caught,
-        _keeping_in_reach(tmp_path, url),
+        storage_in_reach(tmp_path, url),
     ):
         raise StorageInternalError("gone")
     assert "secret" not in str(caught.value)
-    with pytest.raises(RunError, match="the disk is full"), _keeping_in_reach(tmp_path, ""):
+    with pytest.raises(RunError, match="the disk is full"), storage_in_reach(tmp_path, ""):
         raise OSError(28, "No space left on device")
 
 
@@ -400,20 +413,19 @@ def test_what_differs_from_the_sweep_there_is_refused(study, about, tmp_path, ch
     SweepStudy(tmp_path / "mine", replace(about, space=more)).close()  # more trials are no other sweep
 
 
-def test_no_difference_is_said_to_be_chance(study, about, tmp_path):
-    filled(study)
-    study.keep_confirmed(10, {"fights": 100, "won": "1" * 60 + "0" * 40})
-    study.keep_confirmed(0, {"fights": 100, "won": "1" * 59 + "0" * 41})
+def test_no_difference_is_said_to_be_chance(filled, about, tmp_path):
+    study = filled
+    study.study.set_user_attr("confirmed/10", {"fights": 100, "won": "1" * 60 + "0" * 40})
+    study.study.set_user_attr("confirmed/0", {"fights": 100, "won": "1" * 59 + "0" * 41})
     assert "which may be chance" in against_preset(results_of(study.study, about, tmp_path))
 
 
 def test_the_documentation_names_every_key_of_the_sweep_table():
-    from dataclasses import fields
-
     from soulsai.sweeps.space import Plan
 
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "sweep.md").read_text()
-    assert [key.name for key in fields(Plan) if f"`{key.name}`" not in page] == []
+    known = [name for name in Plan.__struct_fields__ if f"`{name}`" in page or f"`[sweep.{name}]`" in page]
+    assert known == list(Plan.__struct_fields__)
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from soulsai.sweeps.results import DONE, PRUNED, results_of
-from soulsai.sweeps.study import open_about
+from soulsai.sweeps.results import results_of
+from soulsai.sweeps.study import DONE, PRUNED, open_about
 
 SWEEPER = Path(__file__).with_name("sweeper.py")
 LIMIT_S = 300.0
@@ -41,7 +41,7 @@ def place(tmp_path):
     return tmp_path
 
 
-def started(place, *arguments, pace_s=0.02):
+def started(place, *arguments, pace_s=0.02, **environment):
     words = ["sweep", "smoke", "--space", "space.toml", "--name", "mine", "--plain", *arguments]
     return subprocess.Popen(
         [sys.executable, str(SWEEPER), *words],
@@ -49,7 +49,7 @@ def started(place, *arguments, pace_s=0.02):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=os.environ | {"TRAINER_S": str(pace_s)},
+        env=os.environ | {"TRAINER_S": str(pace_s)} | environment,
     )
 
 
@@ -87,8 +87,8 @@ def test_a_sweep_from_start_to_report(place):
     again = [each for each in results.ranked if each.confirmed]
     assert [each.number for each in again][:2] == [each.number for each in results.ranked[:2]]
     assert results.trials[0].confirmed  # the preset itself is always measured again
-    assert all(each.confirmed.fights == 30 for each in again)
-    assert results.best is max(again, key=lambda each: each.confirmed.value)
+    assert all(results.measured[each.number]["fights"] == 30 for each in again)
+    assert results.best is max(again, key=lambda each: each.confirmed[0])
     assert f"Trial {results.best.number}" in out
     assert "souls train smoke --set run.steps=1000" in out.replace("\n", "")
     page = (place / "sweeps" / "mine" / "report.html").read_text()
@@ -106,7 +106,7 @@ def test_a_sweep_from_start_to_report(place):
 @pytest.mark.slow
 def test_bad_trials_are_pruned_and_their_checkpoints_removed(place):
     (place / "space.toml").write_text(SPACE.format(trials=7).replace("low = 1e-5", "low = 1e-3"))
-    swept(place, pace_s=0.2)
+    swept(place, pace_s=0.0, TRAINER_NOTICED="1")
     results = found(place)
     pruned = [each for each in results.trials if each.state == PRUNED]
     assert pruned
@@ -121,12 +121,12 @@ def test_bad_trials_are_pruned_and_their_checkpoints_removed(place):
 
 @pytest.mark.faults
 def test_an_interrupted_sweep_goes_on_where_it_was(place):
-    process = started(place, pace_s=1.5)
+    process = started(place, pace_s=LIMIT_S)
     wait_for(lambda: len(begun(place)) == 1 and (place / "sweeps/mine/trial-0000/status.json").exists())
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130, out
-    assert "stopped and saved; go on with: souls sweep smoke --space space.toml --name mine --plain" in out
+    assert "stopped and saved; continue with: souls sweep smoke --space space.toml --name mine --plain" in out
     assert (place / "sweeps" / "mine" / "report.html").exists()
     swept(place, "--trials", "2")
     lines = begun(place)
@@ -141,9 +141,9 @@ def test_an_interrupted_sweep_goes_on_where_it_was(place):
 @pytest.mark.slow
 @pytest.mark.faults
 def test_two_processes_share_a_sweep_and_one_is_killed(place):
-    first = started(place, pace_s=8.0)  # more than a minute for a trial: it is in its first when it is killed
+    first = started(place, pace_s=LIMIT_S)  # it is in its first trial when it is killed
     wait_for(lambda: len(begun(place)) == 1)
-    second = started(place, pace_s=0.15)
+    second = started(place)
     wait_for(lambda: len(begun(place)) >= 2)
     first.kill()
     first.communicate(timeout=LIMIT_S)

@@ -1,7 +1,6 @@
 """A stand-in for `souls train` and `souls eval`: a process with the files and manners of the real one, in a second.
 
-Its win rate grows with the steps to what the learning rate decides, so that it is known which settings are good. It
-imports nothing of ours, which would take longer than what it does.
+Its win rate grows with the steps to what the learning rate decides, so that it is known which settings are good.
 """
 
 from __future__ import annotations
@@ -15,6 +14,10 @@ import sys
 import time
 import tomllib
 from pathlib import Path
+
+from soulsai.runs.metrics import MetricsWriter
+
+LIMIT_S = 120.0
 
 
 def quality(rate):
@@ -36,9 +39,16 @@ def options(arguments):
     return found, settings
 
 
-def parent_is_gone():
-    """Standard input was closed: asked to stop, or the parent has died."""
-    return bool(select.select([0], [], [], 0)[0]) and os.read(0, 1) == b""
+def parent_is_gone(pace_s):
+    """Standard input was closed within this time: asked to stop, or the parent has died."""
+    return bool(select.select([0], [], [], pace_s)[0]) and os.read(0, 1) == b""
+
+
+def wait_until_noticed(journal, size):
+    """The sweep has told the study of an evaluation, so that it had the time to prune after the one before."""
+    deadline_s = time.monotonic() + LIMIT_S
+    while journal.stat().st_size == size and time.monotonic() < deadline_s:
+        time.sleep(0.01)
 
 
 def tell(folder, state, step, steps):
@@ -51,6 +61,7 @@ def tell(folder, state, step, steps):
 def train(arguments):
     found, settings = options(arguments)
     folder, step = Path(found["--run"]), 0
+    journal = folder.parent / "study.journal"
     resumed = "--resume" in arguments
     if resumed:
         settings = json.loads((folder / "settings.json").read_text())
@@ -66,16 +77,18 @@ def train(arguments):
         log.write(f"{folder.name} {'resumed' if resumed else 'begun'} {step} {rate}\n")
     if settings.get("ppo.epochs") == 99:
         sys.exit("souls: the trainer was told to fail")
-    with (folder / "lock").open("a") as lock, (folder / "metrics.jsonl").open("a") as metrics:
+    with (folder / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        (folder / "metrics.jsonl").touch()
+        metrics = MetricsWriter(folder)
         while step < steps:
             step += every
-            time.sleep(float(os.environ["TRAINER_S"]))
-            row = {"step": step + 7, "win_rate/evaluation": quality(rate) * step / steps}
-            metrics.write(json.dumps(row) + "\n")
-            metrics.flush()
+            size = journal.stat().st_size if journal.exists() else 0
+            metrics.write(step + 7, 0.0, {"win_rate/evaluation": quality(rate) * step / steps})
             tell(folder, "running", step, steps)
-            if parent_is_gone():
+            if size and "TRAINER_NOTICED" in os.environ:
+                wait_until_noticed(journal, size)
+            if parent_is_gone(float(os.environ["TRAINER_S"])):
                 (folder / "checkpoints" / "1").write_text(str(step))
                 tell(folder, "stopped", step, steps)
                 sys.exit(130)

@@ -5,7 +5,7 @@ import pytest
 from soulsai.telemetry.notify import Event, Reading, Watch, payload
 
 
-class Told:
+class FightFile:
     """A watch and its clock."""
 
     def __init__(self, **options):
@@ -21,14 +21,14 @@ def rate(value, low, step=1):
 
 
 def test_nothing_to_tell():
-    told = Told()
+    told = FightFile()
     assert told() == []
     assert told(step=10) == []
     assert told(step=20, workers=2.0) == []
 
 
 def test_won_once_and_again_only_after_it_was_clearly_lost():
-    told = Told()
+    told = FightFile()
     assert told(**rate(0.89, 0.85)) == []
     assert told(**rate(0.9, 0.85, 2)) == ["won"]
     assert told(**rate(0.95, 0.9, 3)) == []
@@ -40,20 +40,20 @@ def test_won_once_and_again_only_after_it_was_clearly_lost():
 
 @pytest.mark.parametrize(("value", "low", "won"), [(1.0, 0.438, False), (1.0, 0.839, True), (0.9, 0.74, False)])
 def test_a_few_lucky_fights_are_no_win(value, low, won):
-    assert Told()(**rate(value, low)) == (["won"] if won else [])
+    assert FightFile()(**rate(value, low)) == (["won"] if won else [])
 
 
 def test_won_at_is_what_was_asked_for():
-    assert Told(won_at=0.5)(**rate(0.5, 0.4)) == ["won"]
-    assert Told(won_at=0.99)(**rate(0.98, 0.95)) == []
+    assert FightFile(won_at=0.5)(**rate(0.5, 0.4)) == ["won"]
+    assert FightFile(won_at=0.99)(**rate(0.98, 0.95)) == []
 
 
 def test_a_run_without_an_interval_is_never_won():
-    assert Told()(win_rate=1.0, step=1) == []
+    assert FightFile()(win_rate=1.0, step=1) == []
 
 
 def test_stalled_once_until_it_goes_on():
-    told = Told(stall_s=300.0)
+    told = FightFile(stall_s=300.0)
     assert told(step=5) == []
     assert told(299.0, step=5) == []
     assert told(1.0, step=5) == ["stalled"]
@@ -64,13 +64,13 @@ def test_stalled_once_until_it_goes_on():
 
 
 def test_a_run_that_never_makes_a_step_stalls_too():
-    told = Told(stall_s=10.0)
+    told = FightFile(stall_s=10.0)
     assert told(step=0) == []
     assert told(10.0, step=0) == ["stalled"]
 
 
 def test_a_pause_is_no_stall():
-    told = Told(stall_s=300.0)
+    told = FightFile(stall_s=300.0)
     assert told(step=5) == []
     assert told(10_000.0, state="paused", step=5) == []
     assert told(299.0, step=5) == []
@@ -78,14 +78,14 @@ def test_a_pause_is_no_stall():
 
 
 def test_a_resumed_run_that_steps_back_goes_on():
-    told = Told(stall_s=10.0)
+    told = FightFile(stall_s=10.0)
     told(step=50)
     assert told(11.0, step=50) == ["stalled"]
     assert told(1.0, step=40) == ["going_on"]
 
 
 def test_workers_lost_and_back():
-    told = Told()
+    told = FightFile()
     assert told(step=1, workers=0.0) == []  # none were there yet
     assert told(step=2, workers=2.0) == []
     assert told(step=3, workers=1.0) == []
@@ -95,20 +95,20 @@ def test_workers_lost_and_back():
 
 
 def test_a_run_without_a_fleet_has_no_workers_to_lose():
-    told = Told()
+    told = FightFile()
     assert told(step=1) == told(step=2) == []
 
 
 @pytest.mark.parametrize("state", ["finished", "stopped", "failed", "killed"])
 def test_the_end_is_told_once(state):
-    told = Told()
+    told = FightFile()
     told(step=1, workers=1.0)
     assert told(state=state, step=1, workers=0.0) == [state]
     assert told(10_000.0, state=state, step=1) == []
 
 
 def test_the_last_evaluation_and_the_end_may_come_together():
-    assert Told()(state="finished", **rate(0.98, 0.95)) == ["won", "finished"]
+    assert FightFile()(state="finished", **rate(0.98, 0.95)) == ["won", "finished"]
 
 
 def test_texts_are_for_people_and_hold_no_control_characters():

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from soulsai.telemetry.metrics import METRICS, RUN_METRICS
-from soulsai.telemetry.prometheus import CONTENT_TYPE, GONE_S, LONGEST_LABEL, RunReading, exposition, take_in
+from soulsai.telemetry.prometheus import CONTENT_TYPE, GONE_S, LONGEST_LABEL, RunReading, exposition, last_values
 
 NOW_S = 1_800_000_000.0
 WORKER = {
@@ -85,10 +85,23 @@ def test_workers():
     assert found[("souls_worker_beat_age_seconds", *who)] == 0.5
     assert found[("souls_worker_restarts_total", *who)] == 1.0
     dropped = {key: value for key, value in found.items() if key[0] == "souls_worker_dropped_total"}
-    assert sorted(dropped.values()) == [1.0, 3.0]
+    assert sorted(dropped.values()) == [0.0, 1.0, 3.0]
     parts = [found[(f"souls_worker_{part}", *who)] for part in ("stored_total", "in_flight")]
     assert found[("souls_worker_sent_total", *who)] == sum(parts) + sum(dropped.values())
     assert found["souls_run_unreadable_total", ("name", "mallory"), ("run", "a")] == 3.0
+
+
+def test_counters_of_what_goes_wrong_are_there_before_it_does():
+    who = (("run", "a"), ("worker", "alice.1.abcdef"))
+    quiet = told(reading(fleet=fleet(WORKER | {"dropped": {}})))
+    assert quiet["souls_fleet_dropped_total", ("reason", "lost_by_redis"), ("run", "a")] == 0.0
+    assert quiet["souls_worker_dropped_total", ("reason", "lost_by_redis"), *who] == 0.0
+    assert quiet["souls_run_unreadable_total", ("name", "alice"), ("run", "a")] == 0.0
+    nobody = told(reading(fleet=fleet()))
+    assert [key[0] for key in nobody].count("souls_run_unreadable_total") == 1
+    values = {"fleet/sent": 9.0, "fleet/dropped/lost_by_redis": 2.0}
+    assert told(reading(values=values))["souls_fleet_dropped_total", ("reason", "lost_by_redis"), ("run", "a")] == 2.0
+    assert not any(key[0] == "souls_fleet_dropped_total" for key in told(reading()))
 
 
 @pytest.mark.parametrize(
@@ -147,13 +160,10 @@ def test_no_runs_at_all():
     assert CONTENT_TYPE.startswith("text/plain; version=0.0.4")
 
 
-def test_shares_of_time_stay_together_when_rows_are_taken_in():
-    values = {}
-    take_in(values, {"step": 1, "time": "t", "elapsed_s": 1.0, "time/act": 0.6, "time/evaluate": 0.4, "beta": 0.4})
-    take_in(values, {"step": 2, "time": "t", "elapsed_s": 2.0, "time/act": 1.0, "win_rate/training": None})
-    assert values == {"time/act": 1.0, "beta": 0.4}
-    take_in(values, {"step": 3, "win_rate/evaluation": 0.5})
-    assert values == {"time/act": 1.0, "beta": 0.4, "win_rate/evaluation": 0.5}
+def test_shares_of_time_stay_together():
+    latest = {"time/act": (2, 1.0), "time/evaluate": (1, 0.4), "beta": (1, 0.4), "win_rate/evaluation": (3, 0.5)}
+    assert last_values(latest) == {"time/act": 1.0, "beta": 0.4, "win_rate/evaluation": 0.5}
+    assert last_values({}) == {}
 
 
 def full_reading(run="a"):

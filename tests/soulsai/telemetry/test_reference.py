@@ -9,4 +9,6 @@ PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 
 def test_the_page_is_up_to_date():
     written = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    assert written == reference(), f"{PAGE} differs from the declarations; rewrite it with write_reference"
+    assert written == reference(), (
+        f"{PAGE} differs from the declarations; write there what reference() of soulsai.telemetry.metrics gives"
+    )

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from soulsai.errors import RunError
-from soulsai.telemetry.sinks import JsonlSink, Sinks, TensorBoardSink
-from soulsgym.errors import MisuseError
+from soulsai.runs.metrics import MetricsReader
+from soulsai.telemetry.sinks import MOST_UNDECLARED, JsonlSink, Sinks, TensorBoardSink, open_sinks, resume_sinks
 
 
 def rows(file):
@@ -31,7 +31,6 @@ def test_a_row(file):
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", row.pop("time"))
     assert row == {"step": 10, "elapsed_s": 1.235, "loss/q": 0.1, "updates": 3.0}
     assert sink.position() == file.stat().st_size
-    sink.flush()
     sink.close()
 
 
@@ -99,7 +98,6 @@ def test_tensorboard_reads_what_was_written(tmp_path):
     sink = TensorBoardSink(tmp_path / "tb")
     for step in range(3):
         sink.write(step, 0.0, {"loss/q": step / 2, "q/mean": 1.0})
-    sink.flush()
     sink.close()
     assert sink.position() is None
     assert scalars(tmp_path / "tb") == {
@@ -138,9 +136,6 @@ class Broken:
     def write(self, step, time_s, values):
         self._called("write")
 
-    def flush(self):
-        self._called("flush")
-
     def close(self):
         self._called("close")
 
@@ -148,13 +143,12 @@ class Broken:
         return 7
 
 
-@pytest.mark.parametrize("call", ["write", "flush", "close"])
+@pytest.mark.parametrize("call", ["write", "close"])
 def test_a_failing_sink_is_reported_once_and_switched_off(file, call):
     warnings, broken = [], Broken(call)
     sinks = Sinks([broken, JsonlSink(file)], warnings.append)
     for step in range(3):
         sinks.write(step, 0.0, {"loss/q": 1.0})
-        sinks.flush()
     sinks.close()
     assert len(warnings) == 1
     assert "metrics no longer go to broken: " in warnings[0]
@@ -170,11 +164,42 @@ def test_positions_of_all(file):
     json.dumps(sinks.position())
 
 
-def test_unknown_metric_is_an_error_of_the_caller(file):
-    sinks = Sinks([JsonlSink(file)], pytest.fail)
-    with pytest.raises(MisuseError, match="did you mean loss/q"):
-        sinks.write(1, 0.0, {"loss/qq": 1.0})
-    assert file.read_text() == ""
+def test_a_metric_without_a_declaration_is_told_of_once_and_written(file):
+    warnings = []
+    sinks = Sinks([JsonlSink(file)], warnings.append)
+    for step in range(3):
+        sinks.write(step, 0.0, {"loss/qq": 1.0, "loss/q": 2.0})
+    assert warnings == ["metric 'loss/qq' is not declared; did you mean loss/q?"]
+    assert [row["loss/qq"] for row in rows(file)] == [1.0] * 3
+    for number in range(100):
+        sinks.write(9, 0.0, {f"mine/{number}": 1.0})
+    assert len(warnings) == MOST_UNDECLARED
+
+
+def test_both_files_go_on_from_the_same_row(tmp_path):
+    sinks = Sinks(open_sinks(tmp_path), pytest.fail)
+    sinks.write(1, 0.5, {"loss/q": 1.0})
+    position = json.loads(json.dumps(sinks.position()))
+    sinks.write(2, 1.0, {"loss/q": 9.0})
+    sinks.close()
+    sinks = Sinks(resume_sinks(tmp_path, position), pytest.fail)
+    sinks.write(2, 1.0, {"loss/q": 2.0})
+    sinks.close()
+    exported = rows(tmp_path / "metrics.jsonl")
+    found = list(MetricsReader(tmp_path).rows())
+    assert [row["loss/q"] for row in exported] == [row["loss/q"] for row in found] == [1.0, 2.0]
+    assert [row["step"] for row in found] == [1, 2]
+
+
+def test_a_checkpoint_of_an_older_version_has_no_position_in_the_database(tmp_path):
+    sink = JsonlSink(tmp_path / "metrics.jsonl")
+    sink.write(1, 0.5, {"loss/q": 1.0})
+    position = {"jsonl": sink.position()}
+    sink.write(2, 1.0, {"loss/q": 9.0})
+    sink.close()
+    assert MetricsReader(tmp_path).extent().rows == 2  # imported by whoever looked at it
+    Sinks(resume_sinks(tmp_path, position), pytest.fail).close()
+    assert [row["step"] for row in MetricsReader(tmp_path).rows()] == [1]
 
 
 @pytest.mark.faults

@@ -26,10 +26,6 @@ class Hook(BaseHTTPRequestHandler):
         if answer == "hang":
             self.server.let_go.wait(LIMIT_S)
             return
-        if answer == "drip":
-            while not self.server.let_go.wait(0.05):
-                self.wfile.write(b"H")
-            return
         self.send_response(answer)
         if 300 <= answer < 400:
             self.send_header("Location", self.server.elsewhere)
@@ -102,12 +98,11 @@ def test_redirects_are_not_followed(server, code):
     assert "elsewhere" not in str(refused.value)
 
 
-@pytest.mark.parametrize("answer", ["hang", "drip"])
-def test_a_try_has_a_limit(server, answer, monkeypatch):
+def test_a_try_has_a_limit(server, monkeypatch):
     monkeypatch.setattr(webhook, "TRY_S", 0.4)
-    server.answers[:] = [answer]
+    server.answers[:] = ["hang"]
     begun_s = time.monotonic()
-    with pytest.raises(Refused, match=r"not answer.*in time|has not answered within") as refused:
+    with pytest.raises(Refused, match=r"not answer.*in time") as refused:
         post(server.url, {})
     assert time.monotonic() - begun_s < LIMIT_S / 2
     assert refused.value.again

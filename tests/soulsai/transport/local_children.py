@@ -2,7 +2,8 @@
 
 import time
 
-from soulsai.transport.links import Parcel, Progress
+from soulsai.runtime.workers import watched
+from soulsai.transport.links import Message
 from soulsai.transport.local import LocalWorkerLink
 
 
@@ -17,18 +18,17 @@ def frame_of(worker, sequence, size):
 
 
 def play(life, connection, worker, size, pause_s):
-    """Send parcels until told to stop."""
-    link = LocalWorkerLink(connection, worker, run="run", beat_s=0.1, touch=life.touch)
+    """Send messages until told to stop."""
+    link = LocalWorkerLink(connection, worker, run="run")
     life.on_stop(link.stop)
     sequence = policy = 0
-    while not link.stopping:
-        life.touch()
-        sequence += 1
-        link.send(Parcel(worker, sequence, rows_of(sequence), frame_of(worker, sequence, size)))
-        if (frame := link.newest()) is not None:
-            policy = int(frame[:8])
-        link.report(Progress("playing", policy, steps=sequence))
-        time.sleep(pause_s)
-    link.close()
+    with watched(link, life):
+        while not link.stopping:
+            life.touch()
+            sequence += 1
+            link.send(Message(worker, sequence, rows_of(sequence), frame_of(worker, sequence, size) + b"%08d" % policy))
+            if (frame := link.newest()) is not None:
+                policy = int(frame[:8])
+            time.sleep(pause_s)
     if link.ended == "gone":
         raise SystemExit(1)

@@ -83,7 +83,7 @@ def test_another_run():
 
 
 def test_another_kind():
-    assert reason_of(encode(Kind.TRANSITIONS, run="r", policy=1, arrays={})) == "invalid"
+    assert reason_of(encode(Kind.CHUNK, run="r", policy=1, arrays={})) == "invalid"
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
@@ -95,13 +95,13 @@ def test_weights_that_are_no_numbers(value):
 
 
 def test_no_version():
-    data = decode(pack_policy(a_policy(), run="r"), kinds=(Kind.POLICY,)).arrays["tensors"].tobytes()
+    data = decode(pack_policy(a_policy(), run="r"), Kind.POLICY).arrays["tensors"].tobytes()
     assert unpack_policy(frame_of(data), run="r").version == 1
     assert reason_of(frame_of(data, policy=0)) == "invalid"
 
 
 def test_other_arrays():
-    stored = decode(pack_policy(a_policy(), run="r"), kinds=(Kind.POLICY,)).arrays["tensors"]
+    stored = decode(pack_policy(a_policy(), run="r"), Kind.POLICY).arrays["tensors"]
     assert reason_of(frame_of(stored.tobytes(), more=np.zeros(1))) == "invalid"
     numbers = np.frombuffer(safetensors.torch.save({"a": torch.zeros(8)}), np.int64)
     assert reason_of(encode(Kind.POLICY, run="r", policy=1, arrays={"tensors": numbers})) == "invalid"

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium
@@ -14,6 +15,7 @@ from soulsgym.actions import NOTHING
 from soulsgym.batch import ENDING_KEYS
 from soulsgym.errors import MisuseError
 from soulsgym.game.engine import GameEngine
+from soulsgym.spec import load_fight
 from soulsgym.state import OBSERVATION_KEYS, Outcome
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "game"))
@@ -32,7 +34,7 @@ def make(monkeypatch):
         game = fake_game(plan.boss, source=source)
         return GameEngine(plan, [game], phase=phase, changes=changes, game_speed=math.inf, source=source)
 
-    monkeypatch.setattr("soulsgym.envs.game.open_engine", open_fake)
+    monkeypatch.setattr("soulsgym.game.engine.open_engine", open_fake)
     return lambda name, **keywords: gymnasium.make(name, disable_env_checker=True, **keywords)
 
 
@@ -85,11 +87,14 @@ def test_vordt_shows_frost_and_pays_no_way_to_the_middle(make):
     assert set(info["reward_terms"]) == {"dealt", "taken", "end"}
 
 
-def test_a_boss_without_moves_takes_the_parts_that_need_none(make):
+def test_parts_that_need_what_nobody_has_written_down_are_refused(make, monkeypatch):
     env = make(VORDT, encoder="soulsai74", reward="duel", actions="no-parry")
     observation, info = env.reset(seed=1)
     assert observation in env.observation_space
     assert info["action_mask"].shape == (19,)
+    spec = load_fight("vordt")
+    bare = replace(spec, arena=replace(spec.arena, corners=()))
+    monkeypatch.setattr("soulsgym.envs.game.load_fight", lambda boss, moves: bare)
     with pytest.raises(MisuseError, match="encoder 'player' needs the edges of vordts_hall, which has none"):
         make(VORDT, encoder="player")
 

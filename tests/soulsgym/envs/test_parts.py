@@ -125,6 +125,7 @@ def test_two_copies_roll_out_alike(choice):
             assert data_equivalence(one.reset(), other.reset())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ALONE)
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_a_batch_is_the_fights_alone(choice, mode):

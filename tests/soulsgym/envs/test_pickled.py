@@ -49,6 +49,7 @@ def test_a_copy_of_a_fight_goes_on_as_the_fight_does(name, keywords, again):
     play_alike(env, other, 600)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @pytest.mark.parametrize(("name", "keywords"), MADE)
 def test_a_copy_of_a_batch_goes_on_as_the_batch_does(name, keywords, mode, again):

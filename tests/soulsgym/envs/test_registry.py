@@ -1,5 +1,7 @@
 """Every registered id, by Gymnasium's own checks."""
 
+import subprocess
+import sys
 import warnings
 
 import gymnasium
@@ -11,6 +13,7 @@ import soulsgym
 from soulsgym.errors import MisuseError
 
 IUDEX, DEMO, ANY_BOSS = "SoulsGymIudexSim-v0", "SoulsGymIudexSimDemo-v0", "SoulsGymSim-v0"
+VORDT, VORDT_DEMO = "SoulsGymVordtSim-v0", "SoulsGymVordtSimDemo-v0"
 MADE = [
     (IUDEX, {}),
     (IUDEX, {"phase": 2}),
@@ -18,15 +21,41 @@ MADE = [
     (IUDEX, {"variant": "hard", "randomize": 0.5, "game_speed": 3.0}),
     (DEMO, {}),
     (DEMO, {"randomize": 1.0, "random_player_pose": True, "skip_steps": True}),
+    (VORDT, {"phase": 2, "variant": "hard"}),
+    (VORDT_DEMO, {"randomize": 1.0, "skip_steps": True}),
 ]
 NAMES = [f"{name} {kwargs}" for name, kwargs in MADE]
 
 
 def test_all_ids_are_known():
     in_the_game = {"SoulsGymIudex-v0", "SoulsGymIudexImg-v0", "SoulsGymIudexDemo-v0", "SoulsGymVordt-v0"}
-    encoded = {"SoulsGymIudexSimEncoded-v0", "SoulsGymIudexSimDemoEncoded-v0", "SoulsGymSimEncoded-v0"}
-    assert set(soulsgym.available_envs) == {IUDEX, DEMO, ANY_BOSS} | encoded | in_the_game
+    simulated = {IUDEX, DEMO, VORDT, VORDT_DEMO, "SoulsGymMargitSim-v0", "SoulsGymMargitSimDemo-v0", ANY_BOSS}
+    encoded = {name.replace("-v0", "Encoded-v0") for name in simulated}
+    assert set(soulsgym.available_envs) == simulated | encoded | in_the_game
     assert {name for name in gymnasium.registry if name.startswith("SoulsGym")} >= set(soulsgym.available_envs)
+
+
+MAKE = f"gymnasium.make('{IUDEX}').close()"
+LOADED = "assert not {'gymnasium', 'numba', 'numpy'} & set(sys.modules), sorted(sys.modules)"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"import sys, soulsgym, soulsgym.errors; {LOADED}; import gymnasium; {MAKE}",
+        f"import gymnasium, soulsgym; {MAKE}",
+        f"import soulsgym; from gymnasium.envs.registration import make; assert make('{IUDEX}')",
+        f"import gymnasium; gymnasium.make('soulsgym:{IUDEX}')",
+        "import soulsgym, sys; sys.modules['gymnasium'] = None\n"
+        f"try:\n    import gymnasium\nexcept ImportError:\n    del sys.modules['gymnasium']\nimport gymnasium; {MAKE}",
+    ],
+    ids=["soulsgym first", "gymnasium first", "a part of gymnasium", "by module", "at the second try"],
+)
+def test_ids_are_known_whoever_is_imported_first(code):
+    """And importing soulsgym waits for no other library."""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=180)
+    assert result.returncode == 0, result.stderr
+    assert "Overriding" not in result.stderr
 
 
 @pytest.mark.parametrize("name", soulsgym.available_envs)

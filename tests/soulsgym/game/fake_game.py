@@ -75,6 +75,12 @@ class Habits:
     stands_up_dead: bool = False  # health returns although nobody died
     slow_reads: bool = False  # no look is over before the game ticks again
     interrupt_at_tick: int = -1
+    frame_s: float = 0.0  # time is taken in only so often, as by a game that waits for the screen
+    one_tick_a_frame: bool = False  # and what is more than a tick of it is lost
+    foreign_lock: bool = False  # the camera is locked on somebody who stands the other way
+    keys_every_frame: bool = False  # a press is used up in a frame without time
+    boss_faults: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()  # what is read from memory and cannot be true
     bad_place: tuple[float, ...] | None = None  # whoever is put there ends up beside it
 
 
@@ -89,6 +95,7 @@ class World:
         self.bindings = load_bindings("darksouls3")
         self.speed, self.owed, self.turns = 1.0, 0.0, 0
         self.budget: float | None = None  # ticks after which the clock stops by itself
+        self.waiting, self.since_frame, self._in_frame = 0.0, 0.0, False
         self.ticks, self.time_ms = 0, 5000.0
         self.screen, self.screen_ticks = screen, 0
         self.hp = self.max_hp = self.plan.player_hp
@@ -123,6 +130,8 @@ class World:
             self.time_ms += 1000 * seconds
         if self.habits.lapse and self.speed == 0.0:
             self.speed = 1.0
+        if self.habits.keys_every_frame and self.speed == 0.0:
+            self.last_down = self.down()
         ticks = seconds * self.speed * 60
         if self.budget is not None and self.speed:
             ticks = min(ticks, self.budget)
@@ -130,9 +139,25 @@ class World:
             if self.budget <= 1e-9:
                 self.speed, self.budget = 0.0, None
         self.give(ticks)
+        self._frames(seconds)
+
+    def _frames(self, seconds: float) -> None:
+        """What has come in since the last frame is taken in by the next."""
+        if not self.habits.frame_s:
+            return
+        self.since_frame += seconds
+        while self.since_frame >= self.habits.frame_s:
+            self.since_frame -= self.habits.frame_s
+            taken = min(self.waiting, 1.0) if self.habits.one_tick_a_frame else self.waiting
+            self.waiting, self._in_frame = 0.0, True
+            self.give(taken)
+            self._in_frame = False
 
     def give(self, ticks: float) -> None:
         """Game time passes."""
+        if self.habits.frame_s and not self._in_frame:
+            self.waiting += ticks
+            return
         self.owed += ticks
         while self.owed >= 1.0 - 1e-9:
             self.owed -= 1.0
@@ -173,6 +198,7 @@ class World:
     def _respawn(self) -> None:
         self._go("field")
         self.loads += 1
+        self.permissions["allow_weapon_durability_dmg"] = True
         self.hp, self.sp, self.boss_hp, self.phase = self.max_hp, self.max_sp, self.boss_max_hp, 1
         self.max_hp, self.max_sp = self.plan.player_hp, self.plan.player_sp
         self.pose = [*self.plan.bonfire_m, 0.0]
@@ -224,7 +250,11 @@ class World:
         self.view += -turn if self.habits.reversed_camera else turn
         to_boss = math.atan2(self.boss_pose[0] - self.pose[0], self.boss_pose[1] - self.pose[1])
         error = math.remainder(to_boss - self.view, 2 * math.pi)
-        if "lock_on" in taps:
+        if self.habits.foreign_lock:
+            self.lock, error = True, math.remainder(to_boss + math.pi - self.view, 2 * math.pi)
+        if "lock_on" in taps and self.habits.foreign_lock:
+            self.habits.foreign_lock = self.lock = False
+        elif "lock_on" in taps:
             self.lock_presses += 1
             in_view = math.cos(error) > 0.8 and self.screen == "arena" and not self.habits.refuses_lock
             self.lock = in_view and not self.lock
@@ -320,7 +350,8 @@ class FakeClock:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self.lapses = 0
+        self.lapses = self.trickled = 0
+        self.trickle_after_s = math.inf
         self.was_abandoned = False
         self.closed = False
 
@@ -332,6 +363,9 @@ class FakeClock:
     def queries(self) -> int:
         self._world.check()
         return self._world.turns
+
+    def find_loops(self) -> int:
+        return 1
 
     def set_speed(self, factor: float) -> None:
         self._world.check()
@@ -464,6 +498,14 @@ class FakeTitle(DarkSoulsIII):
         x, y, z = world.pose[:3]
         nx, ny = math.sin(world.view), math.cos(world.view)
         return x - 3.6 * nx, y - 3.6 * ny, z + 2.0, nx, ny, 0.0
+
+    was_written = True
+
+    def faults(self, size=None):
+        return list(self.world.habits.faults)
+
+    def boss_faults(self, plan):
+        return list(self.world.habits.boss_faults) if self.world.screen == "arena" else None
 
     @property
     def names(self):

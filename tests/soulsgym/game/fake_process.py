@@ -197,11 +197,11 @@ class LaidOut:
 
     def __init__(self, table: AddressTable, process: FakeProcess, heap: int = HEAP, base: int = BASE) -> None:
         self.table, self.process = table, process
-        self._free = heap
+        self._free, self._added = heap, 0
         self.bases = {name: base + DATA + 0x100 * number for number, name in enumerate(table.bases)}
         self.bases |= {name: base + it.rva for name, it in table.bases.items() if it.rva is not None}
         version = tuple(int(part) for part in table.file_version.split(".")) if table.file_version else None
-        process.add_module(table.executable, base, code=self._code(base + TEXT), version=version)
+        process.add_module(table.executable, base, code=self._code(base + TEXT) + b"\xcc" * 0x200, version=version)
         for address in self.bases.values():
             process.map(address, 0x20)
         self.links: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -219,6 +219,15 @@ class LaidOut:
                 distance = self.bases[name] - (start + place + INSTRUCTION_LENGTH)
                 struct.pack_into("<i", code, place + DISPLACEMENT_AT, distance)
         return bytes(code)
+
+    def add_code(self, name: str, target: int) -> None:
+        """Let the code of a base occur once more, leading to `target`."""
+        base = self.table.bases[name]
+        place = TEXT + len(self._code(BASE + TEXT)) + 0x40 * self._added
+        code = bytearray(0x11 if part is None else part for part in base.pattern.parts)
+        struct.pack_into("<i", code, DISPLACEMENT_AT, target - (BASE + place + INSTRUCTION_LENGTH))
+        self.process.put(BASE + place, bytes(code))
+        self._added += 1
 
     def _lay(self, base: str, offsets: tuple[int, ...], size: int) -> int:
         at = self.bases[base]
@@ -299,6 +308,7 @@ KNIGHT = {
     "IudexAttackID2": -1, "IudexFlags": 0x60,
     "VordtHP": 1328, "VordtMaxHP": 1328, "VordtPoseA": 3.0, "VordtPoseX": (27.0, -25.0, 2.0),
     "VordtAnimation": "IdleBattle", "VordtAnimationTime": 0.75, "VordtAnimationMaxTime": 4.0, "VordtAttackID": -1,
-    "VordtAttackID2": -1, "VordtFlags": 0x40,
+    "VordtAttackID2": -1, "VordtFlags": 0x40, "IudexOtherMaxHP": 1037,
+    "PlayerStats": struct.pack("<12i", 12, 10, 11, 13, 12, 9, 9, 7, 0, 0, 15, 9),
 }  # fmt: skip
 """A knight of Dark Souls III who fights Iudex, and Vordt in the distance."""

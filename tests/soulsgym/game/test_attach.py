@@ -6,8 +6,9 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from fake_window import FakeKeys
 
-from soulsgym.errors import GameGone, GameHung, GameNotFound, MisuseError
+from soulsgym.errors import GameGone, GameHung, GameNotFound, MisuseError, SpeedControlError
 from soulsgym.game import attach as module
 from soulsgym.game.attach import Game, Launcher, attach, find_game
 from soulsgym.game.process import ProcessInfo
@@ -103,6 +104,33 @@ def test_what_was_opened_is_closed_when_a_later_part_fails(games, monkeypatch):
     assert told == ["window.close", "process.close"]
 
 
+def test_a_game_that_this_program_holds_is_closed_by_the_next(games, monkeypatch, caplog):
+    games.append(12)
+    told = []
+    monkeypatch.setattr(module, "open_process", lambda pid: Part("process", told))
+    monkeypatch.setattr(module, "open_window", lambda found, title: Part("window", told))
+    monkeypatch.setattr(module, "open_keys", lambda found: FakeKeys())
+
+    def clock(found, memory):
+        if told.count("clock.taken") > told.count("clock.close"):
+            raise SpeedControlError("another program controls the clock of the game")
+        told.append("clock.taken")
+        return Part("clock", told)
+
+    monkeypatch.setattr(module, "load_speed_control", clock)
+    monkeypatch.setitem(module.TITLES, "darksouls3", lambda memory, **parts: Part("title", told))
+    first = attach()
+    second = attach()
+    assert not first.is_open
+    assert second.is_open
+    assert "pid 12" in caplog.text
+    first.close()  # as its environment would when it is collected: the second stays
+    assert second.is_open
+    second.close()
+    attach().close()
+    assert told.count("clock.close") == 3
+
+
 def launched(tmp_path, games, monkeypatch, code):
     """A launcher of a small Python program, which counts as the game as soon as it has written its pid."""
     file = tmp_path / "pid"
@@ -121,7 +149,9 @@ def launched(tmp_path, games, monkeypatch, code):
 def test_a_game_is_started_in_its_own_place(tmp_path, games, monkeypatch):
     launcher, file = launched(tmp_path, games, monkeypatch, "time.sleep(120)")
     attached = []
-    monkeypatch.setattr(module, "attach", lambda name, pid: attached.append((name, pid)) or SimpleNamespace(pid=pid))
+    monkeypatch.setattr(
+        module, "attach", lambda name, pid, display: attached.append((name, pid)) or SimpleNamespace(pid=pid)
+    )
     told = []
     game = launcher(game_of(told))
     pid, display = file.read_text().split()
@@ -132,11 +162,27 @@ def test_a_game_is_started_in_its_own_place(tmp_path, games, monkeypatch):
     subprocess.run(["kill", pid], check=False)
 
 
+def test_a_game_that_somebody_else_starts_in_another_prefix_is_not_taken(tmp_path, games, monkeypatch):
+    launcher, file = launched(tmp_path, games, monkeypatch, "time.sleep(120)")
+    ours, looks = module.find_processes, []
+
+    def find(executable):
+        looks.append(executable)
+        other = ProcessInfo(3, "C:/DarkSoulsIII.exe", {"WINEPREFIX": "/another"})
+        return [*([other] if len(looks) > 1 else []), *ours(executable)]
+
+    monkeypatch.setattr(module, "find_processes", find)
+    monkeypatch.setattr(module, "attach", lambda name, pid, display: pid)
+    pid = launcher.start({"WINEPREFIX": "/prefix"})
+    assert pid == int(file.read_text().split()[0])
+    subprocess.run(["kill", str(pid)], check=False)
+
+
 def test_a_game_that_is_not_ready_yet_is_tried_again(tmp_path, games, monkeypatch):
     launcher, file = launched(tmp_path, games, monkeypatch, "time.sleep(120)")
     tries = []
 
-    def attach_later(name, pid):
+    def attach_later(name, pid, display):
         tries.append(pid)
         if len(tries) < 3:
             raise GameNotFound("no window yet")

@@ -83,7 +83,7 @@ def test_a_picture_without_pixels_is_refused(size):
 def test_without_pillow_the_way_to_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert resize(noise(4, 4), (4, 4)).shape == (4, 4, 3)
-    with pytest.raises(GameError, match=r"pip install 'soulsgym\[game\]'"):
+    with pytest.raises(GameError, match=r"pip install 'souls-arena\[game\]'"):
         resize(noise(4, 4), (2, 2))
 
 

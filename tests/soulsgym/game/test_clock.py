@@ -37,11 +37,11 @@ class Library:
     """The library as the control block shows it. It takes its turns whenever its memory is looked at."""
 
     def __init__(self, **values: Any) -> None:
-        self.block = bytearray(256)
+        self.block = bytearray(512)
         self.deaf = self.stopped = self.someone_beats = False
         self.heard, self.beat = time.monotonic(), 0
         self.torn: Callable[[bytes], bytes] = bytes
-        start = {"magic": b"SOULSPD1", "version": 1, "size": 256, "frequency": FREQUENCY, "installed": 63}
+        start = {"magic": b"SOULSPD1", "version": 2, "size": 512, "frequency": FREQUENCY, "installed": 63}
         for name, value in {**start, "limit_ms": 700, "speed": 1.0, "virtual": 5 * FREQUENCY, **values}.items():
             self[name] = value
 
@@ -57,7 +57,8 @@ class Library:
         if self.stopped:
             return
         self["turns"] += 1
-        if self.someone_beats or self.beat != self["beat"]:
+        self["beat"] += self.someone_beats
+        if self.beat != self["beat"]:
             self.heard = time.monotonic()
         self.beat = self["beat"]
         if self["owner"] and time.monotonic() - self.heard > self["limit_ms"] / 1000:
@@ -329,6 +330,34 @@ def test_clock_of_a_controller_that_was_killed_is_taken_over() -> None:
     clock.close()
 
 
+def test_a_claim_made_in_the_moment_of_its_granting_is_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Library(owner=99, limit_ms=60_000)
+    process, word = FakeProcess(library), Clock._word
+
+    def granted_just_before(clock: Clock, offset: int) -> int:
+        found = word(clock, offset)
+        if found == clock._token and library["owner"] == 99:  # now it is granted, and looks as if nobody had asked
+            library.lapse()
+            library.turn()
+            return 0
+        return found
+
+    monkeypatch.setattr(Clock, "_word", granted_just_before)
+    clock = opened(process)
+    assert (library["owner"], library["claim"]) == (clock._token, 0)
+    clock.close()
+    library.turn()
+    assert library["owner"] == 0
+
+
+def test_clock_of_a_dead_controller_is_waited_for_where_the_game_hardly_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock_module, "CLAIM_LIMIT_S", 0.05)
+    library = Library(owner=99, beat=7, limit_ms=400)
+    clock = opened(FakeProcess(library))
+    assert library["lapses"] == 1
+    clock.close()
+
+
 def test_game_whose_library_does_not_move_hangs(monkeypatch: pytest.MonkeyPatch, library: Library) -> None:
     monkeypatch.setattr(clock_module, "CLAIM_LIMIT_S", 0.05)
     library.stopped = True
@@ -381,6 +410,65 @@ def test_beats_go_on_while_nothing_else_happens_and_stop_with_close(clock: Clock
     after = library["beat"]
     time.sleep(0.15)
     assert library["beat"] == after
+
+
+def test_ticks_trickle_in_a_long_pause_and_no_other_time(clock: Clock, library: Library) -> None:
+    clock.set_speed(2.0)
+    clock.trickle_after_s = 0.05
+    time.sleep(0.5)
+    assert (clock.trickled, library["advanced"]) == (0, 0)
+    clock.pause()
+    deadline = time.monotonic() + 60.0
+    while clock.trickled < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    clock.trickle_after_s = float("inf")
+    clock.advance(1)
+    assert clock.trickled >= 3
+    assert library["advanced"] == -(-(clock.trickled + 1) * FREQUENCY // 60)
+    assert (library["speed"], library["lapses"]) == (0.0, 0)
+
+
+def test_questions_are_counted_by_the_threads_that_ask_all_the_time(
+    clock: Clock, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sound asks often, the game's loop less often, and one thread hardly ever: the loop decides."""
+    rows = [(11, 5), (12, 0), (13, 0)]
+
+    def put() -> None:
+        for number, (thread, asked) in enumerate(rows):
+            struct.pack_into("<2Q", library.block, 256 + 16 * number, thread, asked)
+
+    def sleep(seconds: float) -> None:
+        rows[1], rows[2] = (12, 400), (13, 30)
+        put()
+
+    put()
+    library["queries"] = 5
+    assert clock.queries == 5
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clock_module.time, "sleep", sleep)
+        assert clock.find_loops() == 2
+    assert clock.queries == 30
+    rows[1] = (12, 900)
+    put()
+    assert clock.queries == 30
+    rows[2] = (13, 31)
+    put()
+    assert clock.queries == 31
+    assert clock.questions()[:3] == rows
+    monkeypatch.setattr(clock_module, "SILENT_S", 0.05)
+    deadline = time.monotonic() + 60.0  # the third thread has ended and must not be waited for
+    while clock.queries != rows[1][1] and time.monotonic() < deadline:
+        rows[1] = (12, rows[1][1] + 1)
+        put()
+        time.sleep(0.01)
+    assert clock.queries == rows[1][1]
+
+
+def test_nothing_trickles_unless_it_was_asked_for(clock: Clock, library: Library) -> None:
+    clock.pause()
+    time.sleep(0.3)
+    assert library["advanced"] == 0
 
 
 def test_nothing_is_written_into_a_program_that_has_no_such_owner(clock: Clock, process: FakeProcess) -> None:
@@ -450,8 +538,8 @@ def test_time_that_would_run_back_is_refused_by_the_library(clock: Clock, librar
 
 
 def test_other_version_of_the_library_is_told() -> None:
-    with pytest.raises(SpeedControlError, match=r"version 2 .* version 1 is needed"):
-        opened(FakeProcess(Library(version=2)))
+    with pytest.raises(SpeedControlError, match=r"version 3 .* version 2 is needed"):
+        opened(FakeProcess(Library(version=3)))
     with pytest.raises(SpeedControlError, match="make speed"):
         opened(FakeProcess(Library(size=264)))
 
@@ -474,7 +562,7 @@ def test_library_that_is_not_there_or_not_ready_is_not_found(process: FakeProces
 
 def test_library_that_was_not_built_is_named(process: FakeProcess, tmp_path: Path) -> None:
     del process.names["souls_speed.dll"]
-    with pytest.raises(SpeedControlError, match=r"souls_speed\.dll is not there; build it with `make speed`"):
+    with pytest.raises(SpeedControlError, match=r"souls_speed\.dll is not there; install the wheel.*`make speed`"):
         load_speed_control(ProcessInfo(4711, r"C:\game.exe"), headed(process, 0x8664), folder=tmp_path)
 
 

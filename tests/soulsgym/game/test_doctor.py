@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
+import struct
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 from fake_process import BASE, KNIGHT, TEXT, lay_out
@@ -15,9 +18,11 @@ from fake_window import FakeKeys, FakeWindow
 
 from soulsgym.errors import GameAccessDenied, GameError, GameNotFound, SpeedControlError
 from soulsgym.game import machine
+from soulsgym.game import report as report_module
 from soulsgym.game.addresses import load_addresses
 from soulsgym.game.doctor import World, checks
 from soulsgym.game.process import ProcessInfo
+from soulsgym.game.report import as_text
 from soulsgym.game.saves import Backup
 
 PID = 4711
@@ -33,12 +38,16 @@ class Game:
         self.keys, self.window = FakeKeys(), FakeWindow()
         self.seconds, self.speed, self.given = 0.0, 1.0, 0.0
         self.game_s, self.closed = 1000.0, False
-        self.queries = 0
+        self.queries = self.trickled = 0
+        self.unhooked: tuple[str, ...] = ()
+        self.budget: float | None = None
         self.cap = math.inf
         self.deaf: set[str] = set()
         self.leaks = False
         self.tick_s = 1 / 60
         self.heading, self.x = 0.0, 132.0
+        self.last_down: set[str] = set()
+        self.keys_every_frame, self.attack_until = False, 0.0
 
     # the clock of the real world
 
@@ -48,25 +57,37 @@ class Game:
     def sleep(self, seconds: float) -> None:
         self.seconds += seconds
         self.queries += 10
-        self._run(seconds * (1.0 if self.leaks else min(self.speed, self.cap)) + self.given)
+        passes = seconds * (1.0 if self.leaks else min(self.speed, self.cap)) + self.given
+        if self.budget is not None:
+            passes = min(passes, self.budget)
+            self.budget -= passes
+            if self.budget <= 1e-9:
+                self.speed, self.budget = 0.0, None
+        self._run(passes)
         self.given = 0.0
 
     def _run(self, seconds: float) -> None:
         self.game_s += seconds
         down = self.keys.down - self.deaf
+        fresh = down - self.last_down
+        if seconds > 0.0 or self.keys_every_frame:
+            self.last_down = down
+        if "M" in fresh and seconds > 0.0:
+            self.attack_until = self.game_s + 0.8
+        self.laid.set(PlayerAnimation="AttackLeftHeavy1" if self.game_s < self.attack_until else "Idle")
         self.heading += 1.5 * seconds * (("P" in down) - ("O" in down))
         self.x += 4.0 * seconds * (("W" in down) - ("S" in down))
         ms = int(1000 * self.tick_s * int(self.game_s / self.tick_s + 1e-6) + 1e-6)
         self.laid.set(
             Time=ms,
             PlayerX=(self.x, -68.0, 575.0),
-            CamQx=(math.sin(self.heading), -0.25, math.cos(self.heading), 7.0, 133.0, -66.0, 571.0),
+            CamQx=(0.96 * math.sin(self.heading), -0.28, 0.96 * math.cos(self.heading), 7.0, 133.0, -66.0, 571.0),
         )
 
     # the control of the game's clock
 
     def set_speed(self, factor: float) -> None:
-        self.speed = factor
+        self.speed, self.budget = factor, None
 
     def pause(self) -> None:
         self.speed = 0.0
@@ -74,6 +95,13 @@ class Game:
     def advance(self, seconds_times_60: Fraction | int = 1) -> None:
         assert self.speed == 0.0
         self.given += float(seconds_times_60) / 60
+
+    def run(self, seconds_times_60: Fraction | int, factor: float) -> None:
+        assert self.speed == 0.0
+        self.speed, self.budget = factor, float(seconds_times_60) / 60
+
+    def questions(self) -> list[tuple[int, int]]:
+        return [(11, self.queries)]
 
     def close(self) -> None:
         self.speed, self.closed = 1.0, True
@@ -118,8 +146,8 @@ def look(world, **asked):
 def test_everything_fine(world, game):
     found = look(world, redis=lambda: "localhost:6379 answers")
     assert list(found) == [
-        "system", "packages", "game", "permission", "version", "patterns", "in game", "window", "screen", "layout",
-        "focus", "keys", "speed", "steps", "offline", "backup", "redis",
+        "system", "packages", "game", "permission", "version", "patterns", "in game", "window", "screen", "values",
+        "layout", "focus", "keys", "speed", "steps", "presses", "offline", "backup", "redis",
     ]  # fmt: skip
     assert {name for name, finding in found.items() if finding.ok is not True} == {"offline"}
     assert found["version"].text == "1.15.2.0"
@@ -171,7 +199,7 @@ def test_only_looking_touches_nothing(world, game):
     found = look(replace(world, load_speed_control=never), only_look=True)
     assert game.keys.sent == []
     assert game.window.activations == 0
-    assert found["focus, keys, speed, steps"].ok is None
+    assert found["focus, keys, speed, steps, presses"].ok is None
     assert found["layout"].ok is True
     assert game.keys.closed
 
@@ -227,8 +255,23 @@ def test_code_that_is_missing_is_named(world, game):
     game.process.put(BASE + TEXT, bytes(len(code)))
     found = look(world)
     assert found["patterns"].ok is False
-    assert "WorldChrMan 0 times" in found["patterns"].text
+    assert "does not: GameDataMan, WorldChrMan" in found["patterns"].text
     assert found["in game"].text == "not looked at, as 'patterns' is not fine"
+
+
+def test_code_that_occurs_several_times_with_one_target_is_fine(world, game):
+    game.laid.add_code("GameMan", game.laid.bases["GameMan"])
+    found = look(world)
+    assert found["patterns"].ok is True
+    assert "GameMan 2 times" in found["patterns"].text
+
+
+def test_code_that_leads_to_several_places_is_a_note(world, game):
+    game.laid.add_code("GameMan", game.laid.bases["GameMan"] + 8)
+    found = look(world)
+    assert found["patterns"].ok is None
+    assert "GameMan occurs 2 times in DarkSoulsIII.exe and leads to 2 places" in found["patterns"].text
+    assert found["in game"].ok is True
 
 
 def test_no_character_loaded(world, game):
@@ -249,6 +292,53 @@ def test_no_window(world):
     assert found["screen"].text == found["focus"].text == "not looked at, as 'window' is not fine"
     assert found["keys"].text == "not looked at, as 'focus' is not fine"
     assert found["speed"].ok is True
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"PlayerStats": bytes(48)}, "Soul Level is 0 and must be from 1 to 802"),
+        ({"PlayerStats": struct.pack("<12i", 12, 10, 11, 13, 12, 9, 9, 8, 0, 0, 15, 9)}, "sum of 99 makes it 10"),
+        ({"LockOn": 7}, "LockOn is 7 and must be from 0 to 1"),
+        ({"LastBonfire": 12}, "LastBonfire is 12, which is the id of no bonfire"),
+        ({"WindowScreenWidth": 640}, "should be 640 x 450 by the game's memory and is 800 x 450"),
+        ({"PlayerMaxSP": 90}, "PlayerSP is 95, more than PlayerMaxSP, 90"),
+        ({"AllNoMove": 0x80}, "AllNoMove is 128 and must be from 0 to 1"),
+        ({"PlayerX": (float("nan"), 0.0, 0.0)}, "PlayerX is nan, 0, 0 and must be"),
+        ({"PlayerAnimation": "\u4e01\u0002"}, "PlayerAnimation is no name"),
+        ({"IudexMaxHP": 7, "IudexOtherMaxHP": 7}, "health of Iudex Gundyr is 1037, and memory says IudexMaxHP 7"),
+        ({"IudexPoseX": (900.0, 0.0, 0.0)}, "Iudex Gundyr is at 900, 0, 0, outside of his arena"),
+    ],
+)
+def test_values_that_cannot_be_true_are_not_ready_to_play(world, game, wrong, said):
+    game.laid.set(**wrong)
+    found = look(world, only_look=True)
+    assert found["values"].ok is False
+    assert said in found["values"].text
+    assert game.process.writes == []
+
+
+def test_camera_that_is_none_is_no_value(world, game):
+    game.laid.set(CamQx=(0.3, 0.0, 0.3, 7.0, 133.0, -66.0, 571.0))
+    assert "the camera's direction has length 0.42 and not 1" in look(world, only_look=True)["values"].text
+
+
+def test_boss_may_keep_his_most_health_at_either_place(world, game):
+    game.laid.set(IudexMaxHP=0)
+    assert look(world)["values"].ok is True
+
+
+@pytest.mark.parametrize("flags", [0x00, 0xE0])
+def test_boss_who_was_never_met_or_is_dead_is_not_judged(world, game, flags):
+    game.laid.set(IudexFlags=flags, IudexMaxHP=12, IudexOtherMaxHP=12)
+    assert look(world)["values"].ok is True
+
+
+def test_boss_who_is_not_there_is_not_judged(world, game):
+    game.laid.cut("IudexHP", 2)
+    found = look(world)["values"]
+    assert found.ok is True
+    assert "no boss is near" in found.text
 
 
 def test_full_screen(world, game):
@@ -310,6 +400,23 @@ def test_unbound_keys_are_named(world, game, deaf, named):
     finding = look(world)["keys"]
     assert (finding.ok, finding.text) == (False, f"the game does not follow {named}")
     assert game.keys.down == set()
+
+
+def test_dead_keys_on_wayland_may_be_a_dialog(world, game):
+    game.deaf = {"W", "O"}
+    assert "Wayland" in look(replace(world, is_wayland=True))["keys"].advice
+
+
+def test_dead_keys_elsewhere_are_no_dialog(world, game):
+    game.deaf = {"W", "O"}
+    assert "Wayland" not in look(replace(world, is_wayland=False))["keys"].advice
+
+
+def test_sleep_that_cannot_be_hooked_is_said(world, game):
+    game.unhooked = ("Sleep",)
+    found = look(world)["speed"]
+    assert found.ok is True
+    assert "Sleep could not be hooked" in found.text
 
 
 def test_camera_that_is_locked_on_is_not_turned(world, game):
@@ -377,6 +484,64 @@ def test_steps_that_are_not_exact_are_a_note(world, game):
     assert found["steps"].ok is None
     assert found["steps"].text.startswith("not exact, since")
     assert game.speed == 1.0
+
+
+def test_presses_are_counted(world, game):
+    assert look(world)["presses"].text == "2 of 2 presses were answered while the clock stood"
+
+
+def test_game_that_uses_keys_up_while_its_clock_stands_is_said(world, game):
+    game.keys_every_frame = True
+    found = look(world)["presses"]
+    assert found.ok is True
+    assert found.text.startswith(
+        "0 of 2 presses were answered while the clock stood; 2 of 2 presses were answered while"
+    )
+
+
+def test_parry_key_that_does_nothing(world, game):
+    game.deaf = {"M"}
+    found = look(world)["presses"]
+    assert found.ok is False
+    assert "equip the shield" in found.advice
+
+
+def test_report_has_what_somebody_without_the_game_would_ask_for(world, game):
+    report = {}
+    look(world, report=report)
+    assert report["program"]["version"] == "1.15.2.0"
+    assert "darksoulsiii.exe" in report["modules"]
+    assert report["patterns"]["GameMan"] == [[ANY, "0x4400200"]]
+    assert set(report["fields"]) == set(game.laid.table.fields)
+    hp = report["fields"]["PlayerHP"]
+    assert (hp["value"], hp["chain"][-1], len(hp["chain"])) == (454, hex(game.laid.addresses["PlayerHP"]), 5)
+    assert report["clock"]["play_time_at_speed"] == {"0": 0.0, "1": ANY, "2": ANY, "3": ANY}
+    assert report["clock"]["play_time_at_speed"]["3"] == pytest.approx(3.0, rel=0.05)
+    assert game.speed == 1.0
+    assert json.loads(as_text(report)) == json.loads(json.dumps(report))
+
+
+def test_report_without_a_character_says_what_failed(world, game):
+    game.laid.cut("PlayerHP", 1)
+    report = {}
+    look(world, report=report)
+    assert "not in game" in report["fields"]["PlayerHP"]["failed"]
+    assert "clock" not in report
+
+
+def test_report_that_only_looks_writes_nothing(world, game):
+    report = {}
+    look(world, report=report, only_look=True)
+    assert "clock" not in report
+    assert game.process.writes == []
+    assert game.keys.sent == []
+
+
+def test_report_has_no_name_of_the_user_in_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setattr(report_module.getpass, "getuser", lambda: "somebody")
+    text = as_text({"findings": {"system": [True, "wine in /home/somebody/wine"]}, "modules": ["somebody.dll"]})
+    assert "somebody" not in text
 
 
 def test_redis_that_does_not_answer(world):

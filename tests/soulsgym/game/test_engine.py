@@ -10,6 +10,7 @@ from soulsgym.actions import ACTION_CONTROLS, CONTROL, NO_DIRECTION, NOTHING, Bu
 from soulsgym.engine import Snapshot, standard_starts
 from soulsgym.envs.spaces import limits_of, observation_space
 from soulsgym.errors import FocusLost, MisuseError, StageFailed, StartError
+from soulsgym.game.attach import Game
 from soulsgym.game.engine import KIND, GameEngine
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.titles import EldenRing
@@ -124,7 +125,7 @@ def test_impossible_starts_are_refused(ring, key, value):
         ring.engine.check_starts(starts)
 
 
-@pytest.mark.parametrize(("boss", "more"), [("iudex", ()), ("vordt", ("boss_move", "hit_by", "killed_by"))])
+@pytest.mark.parametrize(("boss", "more"), [("iudex", ()), ("vordt", ())])
 def test_an_engine_says_what_it_cannot_tell(boss, more):
     missing = Ring(boss).engine.missing_fields
     assert missing == ("dodged", "invulnerable", *more)
@@ -610,3 +611,49 @@ def test_a_game_run_by_speed_counts_its_own_time():
     assert ring.note["stepping"] == "speed"
     assert ring.fight["time_s"] == pytest.approx(2.0, rel=0.1)
     assert ring.world.speed == 0.0
+
+
+def test_a_game_that_another_environment_took_is_named():
+    game = fake_game()
+    engine = GameEngine(load_fight("iudex", moves=False).game, [game], source=game.source)
+    Game.close(game)
+    with pytest.raises(MisuseError, match=r"the game \(pid 7\) was taken by another environment of this program"):
+        engine.reset(np.ones(1, np.bool_), standard_starts(1))
+    engine.close()
+
+
+@pytest.mark.parametrize("stepping", ["ticks", "speed"])
+def test_a_game_that_uses_keys_up_while_its_clock_stands_gets_them_while_it_runs(stepping):
+    ring = Ring(stepping=stepping, game_speed=1.0)
+    ring.engine.games[0].world.habits.keys_every_frame = True
+    ring.begin()
+    world, before = ring.engine.games[0].world, ring.engine.games[0].world.lights
+    assert ring.engine.notes[0]["keys_pressed"].startswith("while time passes")
+    world.permissions["allow_attacks"] = False  # of the boss
+    for _ in range(10):
+        ring.step(LIGHT)
+        for _ in range(12):
+            ring.step(NOTHING)
+    assert world.lights == before + 10
+    assert (ring.engine.notes[0]["presses"], ring.engine.notes[0]["presses_answered"]) == (10, 10)
+
+
+def test_a_game_that_takes_keys_at_any_time_gets_them_while_its_clock_stands():
+    ring = Ring().begin()
+    assert ring.engine.notes[0]["keys_pressed"] == "while the clock stands"
+
+
+def test_presses_that_are_not_answered_break_the_fight_off_with_a_name():
+    ring = Ring().begin()
+    ring.engine.games[0].world.habits.keys_every_frame = True  # from now on: nobody has found out
+    ring.engine.games[0].world.permissions["allow_attacks"] = False
+    for _ in range(40):
+        ring.step(LIGHT)
+        ring.step(FORWARD)
+        ring.step(FORWARD)
+        if ring.engine.fights["outcome"][0] != Outcome.RUNNING:
+            break
+    assert ring.engine.fights["outcome"][0] == Outcome.BROKEN
+    assert "12 presses in a row were not answered, 0 of 12 in this fight" in ring.engine.notes[0]["failure"]
+    ring.begin()
+    assert ring.engine.notes[0]["keys_pressed"].startswith("while time passes")

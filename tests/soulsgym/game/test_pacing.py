@@ -7,6 +7,7 @@ import pytest
 from fake_game import FakeTime, fake_game
 
 from soulsgym.errors import GameHung, MisuseError, SpeedControlError
+from soulsgym.game import pacing
 from soulsgym.game.pacing import SpeedPacer, TickPacer, choose_pacer, ticks_between
 
 
@@ -313,3 +314,65 @@ def test_quarters_add_up_without_drift(game):
 def test_fake_time_notices_endless_waits():
     with pytest.raises(AssertionError, match="for ever"):
         FakeTime().sleep(10_000.0)
+
+
+def chosen(game, **settings):
+    return choose_pacer(game.clock, lambda: game.title.glance("iudex"), source=game.source, **settings)
+
+
+def steps_per_s(game, pacer, steps=20):
+    begun = game.source.at
+    for _ in range(steps):
+        assert run(pacer)[0].ticks == 6
+    return steps / (game.source.at - begun)
+
+
+def test_a_game_that_waits_for_the_screen_gets_several_ticks_a_frame(game, caplog):
+    game.world.habits.frame_s = 1 / 60
+    pacer = chosen(game, game_speed=3.0)
+    assert pacer.stepping == "ticks"
+    assert pacer.ticks_per_frame > 1
+    assert "vertical sync" in pacer.reason
+    assert "steps a second" in caplog.text
+    assert steps_per_s(game, pacer) > 15.0
+
+
+def test_acts_keep_their_tick_with_several_a_frame(game):
+    pacer = pacer_of(game)
+    pacer.ticks_per_frame = 6
+    pacer.begin()
+    before, at = game.world.ticks, []
+    run(pacer, acts={0: lambda: at.append(0), 3: lambda: at.append(game.world.ticks - before)})
+    assert at == [0, 3]
+
+
+def test_a_slow_game_that_makes_one_tick_a_frame_stays_exact_and_says_so(game):
+    game.world.habits.frame_s, game.world.habits.one_tick_a_frame = 1 / 20, True
+    pacer = chosen(game, game_speed=1.0)
+    assert (pacer.stepping, pacer.ticks_per_frame) == ("ticks", 1)
+    assert "frames a second" in pacer.reason
+    assert "one tick at a time" in pacer.reason
+
+
+def test_a_game_that_is_surely_faster_by_speed_is_run_so(game, monkeypatch):
+    monkeypatch.setattr(pacing, "SEVERAL", ())  # as if it never made what it is given at once
+    game.world.habits.frame_s = 1 / 60
+    pacer = chosen(game, game_speed=3.0)
+    assert pacer.stepping == "speed"
+    assert "steps a second by speed" in pacer.reason
+
+
+def test_a_game_without_vertical_sync_gets_its_ticks_one_by_one(game):
+    pacer = chosen(game, game_speed=3.0)
+    assert (pacer.stepping, pacer.ticks_per_frame) == ("ticks", 1)
+    assert pacer.reason == "12 of 12 ticks came one by one"
+
+
+def test_ticks_of_a_long_pause_are_no_part_of_the_next_step(game):
+    pacer = pacer_of(game)
+    pacer.begin()
+    game.world.give(4.0)
+    game.clock.trickled = 4
+    before = game.world.ticks
+    passage, _ = run(pacer)
+    assert (passage.ticks, game.world.ticks - before) == (6, 6)

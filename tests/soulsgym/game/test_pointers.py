@@ -72,6 +72,34 @@ def test_code_that_points_out_of_the_executable_is_another_version(souls):
         Pointers(ProcessMemory(souls.process), souls.table)
 
 
+def test_code_that_does_not_occur_is_another_version(souls):
+    souls.process.put(BASE + 0x1000, bytes(len(souls._code(BASE + 0x1000))))
+    with pytest.raises(GameVersionError, match=r"the code for GameDataMan does not occur in DarkSoulsIII\.exe"):
+        Pointers(ProcessMemory(souls.process), souls.table)
+
+
+def test_code_that_occurs_several_times_with_one_target_is_no_question(souls, caplog):
+    souls.add_code("GameDataMan", souls.bases["GameDataMan"])
+    pointers = Pointers(ProcessMemory(souls.process), souls.table)
+    assert pointers.bases["GameDataMan"] == souls.bases["GameDataMan"]
+    assert not caplog.records
+
+
+def test_of_several_targets_the_known_one_of_this_version_is_taken(souls, caplog):
+    known = BASE + souls.table.bases["GameDataMan"].expected_rva
+    souls.add_code("GameDataMan", known)
+    assert Pointers(ProcessMemory(souls.process), souls.table).bases["GameDataMan"] == known
+    assert not caplog.records
+
+
+def test_of_several_targets_nobody_knows_the_first_is_taken_with_a_note(souls, caplog):
+    souls.add_code("GameDataMan", souls.bases["GameDataMan"] + 0x40)
+    pointers = Pointers(ProcessMemory(souls.process), souls.table)
+    assert pointers.bases["GameDataMan"] == souls.bases["GameDataMan"]
+    assert "the code for GameDataMan occurs 2 times" in caplog.text
+    assert "the first, 0x4400000, is taken" in caplog.text
+
+
 def test_two_games_of_one_title_never_mix():
     table = load_addresses("darksouls3")
     games = [LaidOut(table, FakeProcess(number), heap=0x200000000 * number) for number in (1, 2)]
@@ -92,7 +120,7 @@ def test_values_have_the_type_of_their_field(pointers):
     assert pointers.number("PlayerA") == 1.5
     assert pointers.numbers("PlayerX") == (132.0, -68.0, 575.0)
     assert pointers.text("IudexAnimation") == "Attack3001"
-    assert pointers.read("PlayerStats") == bytes(48)
+    assert pointers.read("PlayerStats")[:8] == bytes((12, 0, 0, 0, 10, 0, 0, 0))
 
 
 def test_one_value_costs_one_call_once_the_way_is_known(souls, pointers):

@@ -8,7 +8,7 @@ import pytest
 from fake_game import FakeGame, FakeTime, World, fake_game
 
 from soulsgym.engine import standard_starts
-from soulsgym.errors import GameHung, StageFailed
+from soulsgym.errors import GameHung, GameVersionError, StageFailed
 from soulsgym.game import reset
 from soulsgym.game.engine import GameEngine
 from soulsgym.game.reset import STAGES, wanted_pose
@@ -73,8 +73,8 @@ def relaunching(number=1, screen="title"):
 
 def test_every_stage_has_a_limit_and_says_what_must_hold():
     assert [stage.name for stage in STAGES] == [
-        "focus", "in_game", "flags", "reload", "menu", "fog_gate", "arena", "weapon", "phase", "freeze", "poses",
-        "lock_on", "ready",
+        "focus", "in_game", "values", "flags", "reload", "menu", "fog_gate", "arena", "weapon", "pressing", "phase",
+        "freeze", "poses", "lock_on", "ready",
     ]  # fmt: skip
     assert all(0.0 < stage.limit_s <= 120.0 and stage.holds for stage in STAGES)
 
@@ -83,8 +83,8 @@ def test_the_first_fight_is_set_up_from_the_bonfire(ring):
     ring.begin()
     world, plan = ring.world, ring.world.plan
     assert list(ring.note["stages"]) == [
-        "focus", "in_game", "flags", "reload", "menu", "fog_gate", "arena", "weapon", "freeze", "poses", "lock_on",
-        "ready",
+        "focus", "in_game", "values", "flags", "reload", "menu", "fog_gate", "arena", "weapon", "pressing", "freeze",
+        "poses", "lock_on", "ready",
     ]  # fmt: skip
     assert ring.note["attempts"] == []
     assert ring.note["reset_s"] == pytest.approx(sum(ring.note["stages"].values()), abs=0.01)
@@ -98,6 +98,26 @@ def test_the_first_fight_is_set_up_from_the_bonfire(ring):
     assert (world.bonus_range, world.unseen_s) == (45.0, 99.0)
     assert all(world.permissions[name] for name in ("allow_attacks", "allow_hits", "allow_moves"))
     assert not world.permissions["allow_deaths"]
+
+
+def test_nothing_is_written_when_what_is_read_cannot_be_true(ring):
+    ring.world.habits.faults = ("LockOn is 53 and must be from 0 to 1",)
+    before = vars(ring.world).copy()
+    with pytest.raises(GameVersionError, match=r"nothing is written into the game.*LockOn is 53.*souls doctor"):
+        ring.begin()
+    for name in ("hp", "stats", "bonfire", "pose", "boss_hp", "bonus_range"):
+        assert getattr(ring.world, name) == before[name]
+    ring.world.habits.faults = ()
+    ring.begin()
+
+
+def test_a_boss_whose_values_cannot_be_true_is_not_touched(ring):
+    ring.world.habits.boss_faults = ("the most health of Iudex Gundyr is 1037, and memory says IudexMaxHP 7",)
+    ring.world.boss_hp = 900
+    with pytest.raises(GameVersionError, match="IudexMaxHP 7"):
+        ring.begin()
+    assert ring.world.boss_pose == list(ring.world.plan.boss_start)
+    assert ring.world.bonus_range == 0.0
 
 
 def test_the_next_fight_needs_no_reload(ring):
@@ -288,7 +308,11 @@ def test_the_second_phase_is_brought_about_once():
 
 @pytest.mark.parametrize(("settings", "speed"), [({}, 3.0), ({"setup_speed": 8.0}, 8.0)])
 def test_the_second_phase_of_a_boss_without_a_sign_is_waited_out_at_the_speed_of_setting_up(settings, speed):
-    ring = Ring("vordt", phase=2, **settings).begin()
+    ring = Ring("vordt", phase=2, **settings)
+    setup = ring.engine._fights[0].setup
+    changes = tuple(dataclasses.replace(change, animation="") for change in setup.plan.changes)
+    setup.plan = dataclasses.replace(setup.plan, changes=changes)
+    ring.begin()
     assert ring.world.phase == 2
     assert ring.note["stages"]["phase"] == pytest.approx(20.0 / speed, abs=0.1)
 
@@ -428,3 +452,24 @@ def test_stage_limits_hold_even_if_a_condition_never_answers(ring, monkeypatch):
     ring.world.habits.bad_place = ring.world.plan.player_start
     with pytest.raises(StageFailed, match="poses: the player is"):
         ring.begin()
+
+
+def test_weapons_do_not_wear_after_a_reload(ring):
+    ring.begin()
+    assert ring.world.loads == 1
+    assert ring.world.permissions["allow_weapon_durability_dmg"] is False
+
+
+def test_a_lock_on_somebody_else_is_dropped(ring):
+    ring.begin()
+    ring.world.habits.foreign_lock = True
+    ring.begin()
+    assert ring.note["attempts"] == []
+    assert ring.world.lock
+    assert not ring.world.habits.foreign_lock
+
+
+def test_vordts_second_phase_begins_with_its_animation():
+    ring = Ring("vordt", phase=2).begin()
+    assert ring.world.phase == 2
+    assert ring.engine.plan.changes[0].animation == "Attack1500"

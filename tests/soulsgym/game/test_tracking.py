@@ -213,7 +213,8 @@ def test_a_real_fight_shows_real_health_and_the_phase_by_its_animation():
 
 
 def test_a_real_fight_with_a_boss_whose_phase_no_name_tells():
-    scene = Scene("vordt", training=False).begin()
+    change = PhaseChange(boss_hp=500, animation="", begins_within_s=1.0, lasts_at_most_s=1.0)
+    scene = Scene("vordt", training=False, changes=(change,)).begin()
     assert scene.end(boss_hp=900)["phase"] == 1
     assert scene.end(boss_hp=499)["phase"] == 2
 

@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from x_display import Client, wait_until, x_server
 
 from soulsgym.errors import FocusLost, GameError, GameNotFound
 from soulsgym.game.linux.window import process_numbers
+from soulsgym.game.process import ProcessInfo
 from soulsgym.game.window import open_window
 
 TITLE = "DARK SOULS III"
@@ -29,7 +29,7 @@ def display():
 
 @pytest.fixture
 def found(display):
-    return SimpleNamespace(pid=PID, executable_path=r"Z:\games\DarkSoulsIII.exe", environment={"DISPLAY": display})
+    return ProcessInfo(PID, r"Z:\games\DarkSoulsIII.exe", {"DISPLAY": display})
 
 
 @pytest.fixture
@@ -319,7 +319,7 @@ def test_window_that_is_gone_is_named_and_quiet(window, game, capfd):
 def test_display_that_ends_is_named_and_quiet(capfd):
     with x_server() as name:
         client = Client(name, TITLE, pid=PID)
-        found = SimpleNamespace(pid=PID, executable_path="DarkSoulsIII.exe", environment={"DISPLAY": name})
+        found = ProcessInfo(PID, "DarkSoulsIII.exe", {"DISPLAY": name})
         window = open_window(found, TITLE, 1.0)
         assert window.grab().shape == (200, 320, 3)
     for call in (window.has_focus, window.client_size, window.grab, window.activate):
@@ -455,7 +455,7 @@ def test_windows_window_without_pixels_is_named(windows):
 def test_without_mss_the_way_to_it_is_named(windows, monkeypatch):
     monkeypatch.setitem(sys.modules, "mss.exception", None)
     windows.add(1)
-    with pytest.raises(GameError, match=r"pip install 'soulsgym\[game\]'"):
+    with pytest.raises(GameError, match=r"pip install 'souls-arena\[game\]'"):
         opened(windows).grab()
 
 

@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import standin_kit
 from standin_kit import SOURCES, WAIT_LIMIT_S, date_of, rate_of
@@ -23,6 +24,9 @@ from soulsgym.game.keyboard import Keyboard, load_bindings, open_keys
 from soulsgym.game.process import ProcessInfo, find_processes
 from soulsgym.game.window import open_window
 from soulsgym.game.windows.keys import virtual_key
+from soulsgym.recordings.person import record_person
+from soulsgym.recordings.recording import read_recording, write_recording
+from soulsgym.spec import load_fight
 
 pytestmark = [
     pytest.mark.wine,
@@ -286,7 +290,7 @@ def test_hung_game_can_still_be_asked(game):
 
 
 def souls_doctor(*arguments, **environment):
-    code = "import typer; from soulsai.cli.doctor import doctor; typer.run(doctor)"
+    code = "import typer; from soulsai.cli.game import doctor; typer.run(doctor)"
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
@@ -331,10 +335,22 @@ def test_doctor_finds_all_fine_and_leaves_it_so(standin, saved):
     assert runs_at_its_own_speed(standin)
 
 
+def test_doctor_reports_what_it_has_seen_of_the_game(standin, tmp_path, saved):
+    doctor = souls_doctor("--pid", standin.pid, "--report", tmp_path / "game.json", **saved)
+    doctor.communicate(timeout=180)
+    report = json.loads((tmp_path / "game.json").read_text())
+    assert len(report["program"]["sha256"]) == 64
+    assert report["fields"]["PlayerMaxHP"]["value"] == standin.fields.get("PlayerMaxHP")
+    assert report["clock"]["play_time_at_speed"]["0"] == 0.0
+    assert report["clock"]["questions_per_s_by_thread"]["1"]
+    assert str(tmp_path) not in json.dumps(report)
+    assert runs_at_its_own_speed(standin)
+
+
 def test_doctor_only_looks_when_asked_to(standin, saved):
     before = standin.look().event_count
     found = findings(standin, "--only-look", **saved)
-    assert found["focus, keys, speed, steps"]["ok"] is None
+    assert found["focus, keys, speed, steps, presses"]["ok"] is None
     assert standin.look().event_count == before
     assert "souls_speed" not in Path(f"/proc/{standin.pid}/maps").read_text()
 
@@ -406,3 +422,33 @@ def test_interrupted_doctor_leaves_the_game_as_before(standin, saved):
         assert "Traceback" not in errors
         standin.nothing_held()
         assert runs_at_its_own_speed(standin)
+
+
+# A person who plays
+
+
+def test_a_person_at_the_stand_in_is_recorded_and_nothing_is_touched(start_standin, tmp_path):
+    standin = start_standin("--start", "arena")
+    keys = standin_kit.XKeys(standin.display, lambda: standin)
+    plan, pressed = load_fight("iudex", moves=False).game, []
+    begun = time.monotonic()
+
+    def stop():
+        """The person: an attack now and then, as the test's own keyboard presses it."""
+        if len(pressed) < 3 and time.monotonic() - begun > 3.0 + 3.0 * len(pressed):
+            pressed.append("l")
+            keys.tap("l")
+        return time.monotonic() - begun > 14.0
+
+    try:
+        recording = record_person(plan, 1, pid=standin.pid, stop=stop)
+    finally:
+        keys.close()
+    assert recording is not None
+    write_recording(tmp_path / "person.npz", recording)
+    again = read_recording(tmp_path / "person.npz")
+    assert np.array_equal(again.actions, recording.actions)
+    assert (again.actions == 16).sum() <= standin.look().light_attacks
+    assert (np.diff(again.fights["time_s"]) > 0.0).all()
+    with open(f"/proc/{standin.pid}/maps") as maps:
+        assert "souls_speed" not in maps.read()

@@ -128,6 +128,7 @@ def test_a_fight_that_is_not_here_is_named(own, settings, message):
         exact_departures(changed(own, **settings))
 
 
+@pytest.mark.slow
 def test_other_data_is_said_and_not_measured_as_drift(own, spec):
     old = dataclasses.replace(own, simulation=dataclasses.replace(own.simulation, data="0123456789abcdef"))
     measured = measure_fidelity(old, spec)

@@ -102,6 +102,7 @@ def test_the_simulator_repeats_its_own_boss(own_fidelity):
     assert own_fidelity["M11"].value < 0.5
 
 
+@pytest.mark.slow
 def test_the_simulator_repeats_its_own_blows(spec, played):
     """All but a few of 300: a replay knows where the player was once a step, and some blows reach him by centimetres.
 

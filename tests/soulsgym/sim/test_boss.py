@@ -1082,3 +1082,203 @@ def test_a_link_without_a_bearing_follows_all_round(duel, bearing_deg):
     duel.begin(away_m=10.0).force("thrust", 1.04, blows=False, links=("thrust", 3))
     duel.place_player(6.0, bearing_deg)
     assert duel.boss_move(duel.play(rest=2)[-1]) == "slam"
+
+
+# ---------------------------------------------------------------- windows: moments that last, chances, moves, cooldowns
+
+
+def with_interrupt(**keys):
+    """Adds one interrupt of a sweep, which leads to a slam unless it says otherwise."""
+
+    def change(content):
+        row = {"moves": ["sweep"], "at_s": 0.5, "source": "guess"} | keys
+        if "act" not in keys:
+            row |= {"move": "slam"}
+        content["phase"]["1"]["interrupt"] = [row]
+
+    return change
+
+
+def test_an_interrupt_may_lead_to_a_move(new_duel, boss_with):
+    duel = in_the_middle_of(new_duel(boss_with(with_interrupt())), "sweep", 0.45, away_m=6.0)
+    assert duel.boss_move(duel.step()) == "slam"
+
+
+def test_a_moment_that_lasts_waits_for_the_player(new_duel, boss_with):
+    duel = new_duel(boss_with(with_interrupt(to_s=1.2, gap_m=[0.0, 5.0])))
+    in_the_middle_of(duel, "sweep", 0.4, away_m=9.0)
+    assert duel.boss_move(duel.play(rest=3)[-1]) == "sweep"
+    duel.place_player(4.0)
+    assert duel.boss_move(duel.step()) == "slam"
+
+
+def test_a_moment_that_lasts_ends(new_duel, boss_with):
+    duel = new_duel(boss_with(with_interrupt(to_s=0.7, gap_m=[0.0, 5.0])))
+    in_the_middle_of(duel, "sweep", 0.4, away_m=9.0)
+    duel.play(rest=5)
+    duel.place_player(4.0)
+    assert duel.boss_move(duel.step()) == "sweep"
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.3, 1.0])
+def test_an_interrupt_has_its_chance(boss_with, chance):
+    spec = boss_with(with_interrupt(chance=chance))
+    n = 3000
+    engine = SimEngine(spec, n)
+    engine.reset(np.ones(n, np.bool_), standard_starts(n), np.arange(n, dtype=np.uint64))
+    engine.hidden["boss_move"], engine.hidden["boss_move_s"] = spec.boss.move_index("sweep"), 0.45
+    engine.step(np.full(n, ACTION_CONTROLS[NOTHING]))
+    share = (engine.fights["boss_move"] == spec.boss.move_index("slam")).mean()
+    assert share == pytest.approx(chance, abs=0.03)
+
+
+@pytest.mark.parametrize(("down", "drops"), [(True, False), (False, True)])
+def test_an_interrupt_may_wait_for_a_player_on_the_ground(new_duel, boss_with, down, drops):
+    duel = in_the_middle_of(new_duel(boss_with(with_interrupt(standing=True))), "sweep", 0.45, away_m=6.0)
+    if down:
+        duel.hidden["player_move"] = duel.player_moves.index("DamageExLarge")
+    assert duel.boss_move(duel.step()) == ("slam" if drops else "sweep")
+
+
+@pytest.mark.parametrize(("ready_s", "drops"), [(50.0, False), (0.0, True)])
+def test_an_interrupt_may_ask_for_an_act_that_has_cooled_down(new_duel, boss_with, ready_s, drops):
+    duel = in_the_middle_of(new_duel(boss_with(with_interrupt(act="thrust", cooled=True))), "sweep", 0.45, away_m=6.0)
+    acts = [act.name for act in duel.spec.boss.phases[0].acts]
+    duel.hidden["act_ready_s"][acts.index("thrust")] = ready_s
+    assert duel.boss_move(duel.step()) == ("thrust" if drops else "sweep")
+
+
+def hopping_early(content):
+    add_hop(content)
+    content["move"]["sweep"] |= {"hop_s": 1.0}
+    content["move"]["sweep"]["source"] = "guess"
+
+
+@pytest.mark.parametrize(("act", "at_s"), [("hop_back", 1.0), ("chop", None)])
+def test_only_a_hop_begins_before_the_end_of_an_attack(new_duel, boss_with, act, at_s):
+    def change(content):
+        hopping_early(content)
+        content["phase"]["1"]["rule"] = [{"weights": {act: 1.0}, "source": "guess"}]
+
+    duel = new_duel(boss_with(change))
+    sweep = duel.spec.boss.moves[duel.spec.boss.move_index("sweep")]
+    duel.begin(away_m=5.0).force("sweep", 0.8, blows=False)
+    record = duel.until(lambda record: duel.boss_move(record) != "sweep", at_most=40)
+    assert duel.boss_move(record) == act
+    assert 0.8 + 0.097 * record["step"] - record["boss_move_s"] == pytest.approx(at_s or sweep.end_s, abs=0.03)
+
+
+# ---------------------------------------------------------------- rules that look back, acts that last
+
+
+def with_rules(*rules, **acts):
+    """Leaves the first phase these rules, and gives acts other keys."""
+
+    def change(content):
+        first = content["phase"]["1"]
+        first["rule"] = [{"source": "guess"} | rule for rule in rules]
+        for name, keys in acts.items():
+            base = {"cooldown_s": 0.0, "after_odds": 0.0, "source": "guess"}
+            first["act"][name] = first["act"].get(name, base) | keys
+
+    return change
+
+
+def decided_after(duel, move, **hidden):
+    """The act that follows the end of a move."""
+    end_s = duel.spec.boss.moves[duel.spec.boss.move_index(move)].label_end_s
+    duel.begin(away_m=6.0).force(move, end_s - 0.05, blows=False)
+    duel.place_player(6.0)
+    for key, value in hidden.items():
+        duel.hidden[key] = value
+    duel.step()
+    acts = [act.name for act in duel.spec.boss.phases[0].acts]
+    return acts[duel.hidden["act"]] if duel.hidden["act"] >= 0 else ""
+
+
+AFTER_A_CHOP = {"after": ["chop", "slam"], "weights": {"chop": 1.0}}
+OTHERWISE = {"weights": {"sweep": 1.0}}
+
+
+@pytest.mark.parametrize(("move", "act"), [("chop", "chop"), ("slam", "chop"), ("thrust", "sweep")])
+def test_a_rule_may_follow_some_moves_only(new_duel, boss_with, move, act):
+    assert decided_after(new_duel(boss_with(with_rules(AFTER_A_CHOP, OTHERWISE))), move) == act
+
+
+@pytest.mark.parametrize(("count", "act"), [(4.0, "sweep"), (4.5, "chop")])
+def test_a_rule_may_ask_for_a_count(new_duel, boss_with, count, act):
+    duel = new_duel(boss_with(with_rules({"count_over": 4.0, "weights": {"chop": 1.0}}, OTHERWISE)))
+    assert decided_after(duel, "thrust", count=count) == act
+
+
+@pytest.mark.parametrize(("ready_s", "act"), [(99.0, "sweep"), (0.0, "chop")])
+def test_a_rule_may_ask_for_an_act_that_is_ready(new_duel, boss_with, ready_s, act):
+    duel = new_duel(boss_with(with_rules({"ready": "chop", "weights": {"chop": 1.0}}, OTHERWISE)))
+    acts = [act.name for act in duel.spec.boss.phases[0].acts]
+    ready = duel.begin().hidden["act_ready_s"].copy()
+    ready[acts.index("chop")] = ready_s
+    assert decided_after(duel, "thrust", act_ready_s=ready) == act
+
+
+def test_moves_count_and_circling_begins_anew(new_duel, boss_with):
+    def change(content):
+        for name, count in (("thrust", 1.0), ("slam", 0.25)):
+            content["move"][name] |= {"count": count, "source": "guess"}
+
+    duel = new_duel(boss_with(change)).begin(away_m=3.0).force("thrust", blows=False, links=("thrust", 3))
+    duel.hidden["count"] = 2.0
+    duel.until(lambda record: duel.boss_move(record) == "slam", at_most=30)
+    assert duel.hidden["count"] == 2.25
+    duel.hidden["goal"], duel.hidden["goal_left_s"] = STRAFING, 1.0
+    duel.hidden["strafe_move"] = duel.spec.boss.move_index("strafe_left")
+    duel.hidden["boss_move_s"] = duel.spec.boss.moves[duel.spec.boss.move_index("slam")].end_s
+    duel.hidden["decided"] = 1
+    assert duel.boss_move(duel.step()) == "strafe_left"
+    assert duel.hidden["count"] == 0.0
+
+
+@pytest.mark.parametrize(("cooling_weight", "share"), [(0.0, 0.0), (1.0, 0.5)])
+def test_an_act_says_what_it_weighs_while_it_cools_down(boss_with, cooling_weight, share):
+    rule = {"weights": {"chop": 70.0, "sweep": 1.0}}
+    spec = boss_with(with_rules(rule, chop={"cooling_weight": cooling_weight}))
+    assert chosen(spec, away_m=4.0, cooling=("chop",), n=2000).get("chop", 0.0) == pytest.approx(share, abs=0.04)
+
+
+@pytest.mark.parametrize(("name", "lasts_s"), [("strafe_right", 1.0), ("walk", 0.5)])
+def test_an_act_of_walking_lasts(new_duel, boss_with, name, lasts_s):
+    acts = {name: {"lasts_s": [lasts_s, lasts_s]}}
+    spec = boss_with(with_rules({"every_s": 50.0, "weights": {name: 1.0}}, OTHERWISE, **acts))
+    duel = new_duel(spec).begin(away_m=12.0, still=False)
+    duel.hidden["is_first_approach"] = 0
+    assert duel.boss_move(duel.step()) == name
+    duel.until(lambda _: duel.hidden["act"] >= 0, at_most=30)
+    assert duel.now["step"] * 0.097 == pytest.approx(lasts_s, abs=0.11)
+
+
+def test_circling_ends_when_the_player_is_near(new_duel, boss_with):
+    acts = {"strafe_right": {"lasts_s": [9.0, 9.0], "until_m": 5.0}}
+    spec = boss_with(with_rules({"gap_m": [5.0, 99.0], "weights": {"strafe_right": 1.0}}, OTHERWISE, **acts))
+    duel = new_duel(spec).begin(away_m=9.0, still=False)
+    duel.hidden["is_first_approach"] = 0
+    assert duel.boss_move(duel.step()) == "strafe_right"
+    duel.place_player(4.9)
+    duel.step()
+    assert duel.hidden["act"] == duel.act_row("sweep")
+
+
+def test_circling_that_would_be_over_at_once_counts_as_done(new_duel, boss_with):
+    acts = {"strafe_right": {"lasts_s": [9.0, 9.0], "until_m": 7.0}}
+    spec = boss_with(with_rules({"count_over": 4.0, "weights": {"strafe_right": 1.0}}, OTHERWISE, **acts))
+    duel = new_duel(spec)
+    assert decided_after(duel, "thrust", count=5.0) == "sweep"
+    assert duel.hidden["count"] == 0.0
+
+
+@pytest.mark.parametrize("gives_up", [True, False])
+def test_an_approach_that_takes_too_long_is_given_up_or_not(new_duel, boss_with, gives_up):
+    keys = {"approach_m": 2.0, "approach_s": 0.5, "gives_up": gives_up}
+    rules = {"every_s": 50.0, "weights": {"chop": 1.0}}, {"weights": {"turn": 1.0}}
+    duel = new_duel(boss_with(with_rules(*rules, chop=keys))).begin(away_m=15.0, still=False)
+    duel.hidden["is_first_approach"] = 0
+    seen = {duel.boss_move(record) for record in duel.play(rest=8)}
+    assert ("chop" in seen) is not gives_up

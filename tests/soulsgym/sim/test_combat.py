@@ -1,6 +1,7 @@
 """Blows and bodies: being hit, hitting, walls and the cliff."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -817,3 +818,84 @@ def test_the_cliff_stops_the_boss_while_the_player_falls(duel):
     duel.force("dash", 0.6, blows=False)
     records = duel.play(rest=4)
     assert records["boss_pose"][:, 0].max() < 160.76 - 0.79
+
+
+# ---------------------------------------------------------------- shots
+
+
+def throwing(content):
+    """Makes the blow of a chop a shot that leaves at 0.5 s and flies 20 m at 30 m/s."""
+    content["move"]["chop"]["hit"] = {
+        "thrown": {
+            "from_s": 0.5, "to_s": 0.6, "shape": "shot", "reach_m": 20.0, "speed_m_per_s": 30.0, "radius_m": 0.2,
+            "homing_deg": 20.0, "damage": 40.0, "guard_stamina": 5.0, "reaction": "DamageSmall", "source": "guess",
+        }
+    }  # fmt: skip
+    content["move"]["chop"].pop("track", None)
+    content["move"]["chop"].pop("motion", None)
+
+
+@pytest.fixture(scope="module")
+def thrower(new_duel, boss_with):
+    return new_duel(boss_with(throwing))
+
+
+def throw(thrower, *, away_m, bearing_deg=0.0):
+    thrower.begin(away_m=away_m).force("chop", 0.45)
+    thrower.place_player(away_m, bearing_deg)
+    return thrower
+
+
+@pytest.mark.parametrize("away_m", [3.0, 9.0, 18.0])
+def test_a_shot_takes_its_time_to_arrive(thrower, away_m):
+    throw(thrower, away_m=away_m)
+    record = thrower.until(hit, at_most=15)
+    flies_s = (away_m - 0.6) / 30.0
+    assert record["step"] * 0.1 == pytest.approx(0.05 + flies_s, abs=0.12)
+    assert (record["damage_taken"], thrower.boss_move(record)) == (40.0, "chop")
+    assert record["hit_by"] == thrower.spec.boss.move_index("chop")
+    assert thrower.hidden["shots"] == 0
+
+
+def test_a_shot_flies_on_when_he_does_something_else(thrower):
+    throw(thrower, away_m=18.0).play(rest=2)
+    assert thrower.hidden["shots"] == 1
+    thrower.force("idle")
+    record = thrower.until(hit, at_most=10)
+    assert record["hit_by"] == thrower.spec.boss.move_index("chop")
+
+
+@pytest.mark.parametrize(("bearing_deg", "hits"), [(0.0, True), (18.0, True), (-18.0, True), (30.0, False)])
+def test_a_shot_turns_only_so_far(thrower, bearing_deg, hits):
+    records = throw(thrower, away_m=10.0, bearing_deg=bearing_deg).play(rest=10)
+    assert bool((records["damage_taken"] > 0.0).any()) is hits
+
+
+def test_a_shot_ends_after_its_way(thrower):
+    throw(thrower, away_m=5.0).place_player(23.0)
+    records = thrower.play(rest=12)
+    assert not (records["damage_taken"] > 0.0).any()
+    assert thrower.hidden["shots"] == 0
+
+
+def test_a_shot_passes_through_a_roll(thrower):
+    throw(thrower, away_m=8.0)
+    records = thrower.play(ROLL_FORWARD, rest=6)
+    assert not (records["damage_taken"] > 0.0).any()
+    assert (records["dodged"] == thrower.spec.boss.move_index("chop")).any()
+
+
+def test_a_new_fight_begins_without_shots(thrower):
+    throw(thrower, away_m=18.0).play(rest=2)
+    assert thrower.hidden["shots"] == 1
+    thrower.begin()
+    assert thrower.hidden["shots"] == 0
+
+
+def test_where_rolls_do_not_flinch_a_blow_ends_them(new_duel, spec):
+    roll = replace(spec.player.roll, flinches=False)
+    duel = new_duel(replace(spec, player=replace(spec.player, roll=roll)))
+    records = rolled_chop(duel, 16)
+    struck = records[hit(records)]
+    assert len(struck) == 1
+    assert duel.player_move(struck[0]) != ""

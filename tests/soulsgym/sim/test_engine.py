@@ -411,9 +411,12 @@ def test_a_fight_keeps_its_spec_until_it_ends(spec):
     assert_same(engine.fights[:1], old[60])
     engine.reset(np.array([True, False]), starts, np.array([1, 0], np.uint64))
     new = played(stronger(spec, 3.0), [1])
-    for step in range(60):
+    until = int(np.argmax(new["outcome"][:, 0] != Outcome.RUNNING))
+    assert 0 < until < 60, "three times as hard soon ends it"
+    for step in range(until):
         engine.step(ACTION_CONTROLS[[actions_of(1)[step], NOTHING]])
-    assert_same(engine.fights[:1], new[60])
+    assert_same(engine.fights[:1], new[until])
+    assert engine.fights["outcome"][0] == Outcome.DIED != old["outcome"][until, 0]
 
 
 def test_a_spec_still_played_is_not_overwritten(spec):

@@ -9,6 +9,8 @@ import pytest
 from soulsgym.errors import DataError
 from soulsgym.sim.pack import cumulative, pack
 from soulsgym.sim.tables import (
+    MAX_ACTS,
+    MAX_AFTER,
     MAX_HITS,
     MAX_INTERRUPTS,
     MAX_TIMERS,
@@ -300,8 +302,10 @@ def test_timers_are_counted_within_their_phase(spec):
 def test_interrupts_have_a_row_for_each_of_their_moves(spec):
     interrupt = Interrupt(moves=("sweep", "chop"), at_s=0.5, bearing_deg=(-30.0, 30.0), gap_m=(3.0, 9.0), act="leap")
     packed = pack(with_phase(spec, interrupts=(interrupt,)))[0]
-    assert (packed["phases"][0]["interrupts"], packed["phases"][1]["interrupts"]) == (2, 0)
-    rows = packed["interrupts"][:2]
+    counted = packed["boss_moves"]["interrupts"]
+    assert counted.sum(axis=0).tolist() == [2, 0, 0, 0]
+    assert [spec.boss.moves[move].name for move in np.flatnonzero(counted[:, 0])] == ["sweep", "chop"]
+    rows = packed["interrupts"][packed["boss_moves"]["first_interrupt"][counted[:, 0] > 0, 0]]
     assert [spec.boss.moves[move].name for move in rows["move"]] == ["sweep", "chop"]
     assert rows["at_s"].tolist() == [0.5, 0.5]
     assert rows["bearing_hi"] == pytest.approx([math.pi / 6.0] * 2)
@@ -336,7 +340,7 @@ def test_room_of_a_hop_lies_where_it_leads(spec):
     assert (row["has_room"], row["room_forward_m"], row["room_right_m"]) == (1, pytest.approx(-6.0), pytest.approx(8.0))
     assert (row["has_then"], row["then_within_rad"]) == (1, pytest.approx(math.pi / 2.0))
     assert row["then_weights"].tolist() == [2.0 if name == "sweep" else 0.0 for name in names] + [0.0] * (
-        16 - len(names)
+        MAX_ACTS - len(names)
     )
     assert not packed["acts"][names.index("sweep")]["has_room"]
 
@@ -383,7 +387,7 @@ def refused(spec):
 
 def test_too_many_acts(spec):
     boss = spec.boss
-    first = replace(boss.phases[0], acts=boss.phases[0].acts * 2)
+    first = replace(boss.phases[0], acts=boss.phases[0].acts * 3)
     changed = replace(spec, boss=replace(boss, phases=(first, *boss.phases[1:])))
     assert refused(changed) == ("phase.1.act", len(first.acts))
 
@@ -399,18 +403,30 @@ def test_too_many_blows_of_the_player(spec):
     assert refused(changed) == ("move.light_1.strike", MAX_HITS + 1)
 
 
+def test_rules_that_share_a_timer(spec):
+    rules = spec.boss.phases[0].rules
+    waiting = (*(replace(rule, every_s=47.0, timer="both") for rule in rules[:2]), replace(rules[2], every_s=5.0))
+    packed = pack(with_phase(spec, rules=(*waiting, *rules[3:])))[0]
+    assert packed["rules"]["timer"][:4].tolist() == [0, 0, 1, -1]
+
+
 def test_too_many_timers(spec):
     rules = tuple(replace(rule, every_s=9.0) for rule in spec.boss.phases[0].rules[: MAX_TIMERS + 1])
     assert refused(with_phase(spec, rules=rules)) == ("phase.1.rule (with every_s)", MAX_TIMERS + 1)
     pack(with_phase(spec, rules=rules[:-1]))
 
 
-def test_too_many_moves_that_may_be_interrupted(spec):
-    interrupts = (
-        Interrupt(moves=("sweep", "chop"), at_s=0.5, bearing_deg=(-30.0, 30.0), gap_m=(3.0, 9.0), act="leap"),
-    ) * 16
-    assert refused(with_phase(spec, interrupts=interrupts)) == ("phase.1.interrupt (moves)", MAX_INTERRUPTS + 1)
+def test_too_many_interrupts_of_a_move(spec):
+    interrupt = Interrupt(moves=("sweep", "chop"), at_s=0.5, bearing_deg=(-30.0, 30.0), gap_m=(3.0, 9.0), act="leap")
+    interrupts = (interrupt,) * (MAX_INTERRUPTS + 1)
+    assert refused(with_phase(spec, interrupts=interrupts)) == ("phase.1.interrupt (of one move)", MAX_INTERRUPTS + 1)
     pack(with_phase(spec, interrupts=interrupts[:-1]))
+
+
+def test_too_many_moves_that_a_rule_follows(spec):
+    first, *rest = spec.boss.phases[0].rules
+    rules = (replace(first, after=("sweep",) * (MAX_AFTER + 1)), *rest)
+    assert refused(with_phase(spec, rules=rules)) == ("phase.1.rule (after)", MAX_AFTER + 1)
 
 
 def test_too_many_rows_of_a_table(spec):

@@ -81,6 +81,7 @@ def assert_sound(engine, space, hp, boss_hp):
     assert hidden["boss_sin"] ** 2 + hidden["boss_cos"] ** 2 == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(fights(), st.lists(CONTROLS, max_size=25), st.booleans())
 def test_no_input_breaks_a_fight(fight, controls, skip):

@@ -63,7 +63,11 @@ def test_missing_key(data, key, given):
     [
         # Keys
         ("bodi", {}, "is not a known key, did you mean 'body'?"),
-        ("body.stamina", 3.0, "is not a known key; known are contact_drag, hp, least_distance_m, poise, "),
+        (
+            "body.stamina",
+            3.0,
+            "is not a known key; known are bulk_m, contact_drag, contact_push, hp, least_distance_m, poise, ",
+        ),
         (f"{SWING}.lable_end_s", 1.0, "is not a known key, did you mean 'label_end_s'?"),
         (f"{SWEEP}.reech_m", 4.0, "is not a known key, did you mean 'reach_m'?"),
         (f"{SWING}.motion.backward_m", [0.1], "is not a known key, did you mean 'forward_m'?"),
@@ -117,7 +121,7 @@ def test_missing_key(data, key, given):
         # Words
         (f"{SWING}.kind", "atack", "is not known, did you mean 'attack'?"),
         (f"{SWING}.animation", "Attack3099", "is not known, did you mean"),
-        (f"{SWEEP}.shape", "circle", "is not known; known are disc, sector, thrust"),
+        (f"{SWEEP}.shape", "circle", "is not known; known are disc, sector, shot, thrust"),
         (f"{SWEEP}.reaction", "DamageMidle", "is not known, did you mean 'DamageMiddle'?"),
         (f"{SWEEP}.reaction", "parry", "is not known"),
         # Sources
@@ -244,7 +248,7 @@ def test_bad_value(data, key, value, reason):
             {},
             "phase.1.act.leep",
             "leep",
-            "is no move of kind 'attack' or 'hop', did you mean 'leap'?",
+            "is no move of kind 'attack' or 'hop' or 'walk' or 'strafe', did you mean 'leap'?",
         ),
         ("phase.1.act.transform", {}, "phase.1.act.transform", "transform", "is no move of kind 'attack' or 'hop'"),
         (f"{THRUST}.chains.0.weight", -1.0, f"{THRUST}.chains[0].weight", -1.0, "must be at least 0"),
@@ -608,6 +612,121 @@ def test_bad_value_of_an_interrupt(rich, key, value, bad, reason):
     error = rich.refusal()
     assert (error.key, error.value) == (f"phase.1.interrupt[0].{key}", bad)
     assert reason in error.reason
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "bad", "reason"),
+    [
+        ("to_s", 0.4, 0.4, "must come after at_s = 0.5"),
+        ("to_s", 3.58, 3.58, "lies past the end of 'sweep' at 3.545"),
+        ("chance", 1.5, 1.5, "must be at most 1"),
+        ("move", "slam", "slam", "stands beside act; give one of them"),
+        ("act", "strafe_left", "strafe_left", "is not known"),
+    ],
+)
+def test_bad_value_of_a_window(rich, key, value, bad, reason):
+    rich.set(BOSS, f"phase.1.interrupt.0.{key}", value)
+    error = rich.refusal()
+    assert (error.key, error.value) == (f"phase.1.interrupt[0].{key}", bad)
+    assert reason in error.reason
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "bad", "reason"),
+    [
+        ("move", "slamm", "slamm", "is not known, did you mean 'slam'?"),
+        ("cooled", True, True, "is for an act; a move has no cooldown"),
+    ],
+)
+def test_bad_value_of_a_window_that_leads_to_a_move(rich, key, value, bad, reason):
+    rich.remove(BOSS, "phase.1.interrupt.0.act")
+    rich.set(BOSS, "phase.1.interrupt.0.move", "slam")
+    rich.set(BOSS, f"phase.1.interrupt.0.{key}", value)
+    error = rich.refusal()
+    assert (error.key, error.value) == (f"phase.1.interrupt[0].{key}", bad)
+    assert reason in error.reason
+
+
+def test_a_window_that_lasts_has_no_chance(rich):
+    rich.set(BOSS, "phase.1.interrupt.0.to_s", 1.0)
+    rich.set(BOSS, "phase.1.interrupt.0.chance", 0.5)
+    error = rich.refusal()
+    assert (error.key, error.value) == ("phase.1.interrupt[0].chance", 0.5)
+    assert "one that lasts until to_s is always taken" in error.reason
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "bad", "reason"),
+    [
+        ("after", ["chopp"], "chopp", "is not known, did you mean 'chop'?"),
+        ("count_over", -1.0, -1.0, "must be at least 0"),
+        ("ready", "chopp", "chopp", "is not known, did you mean 'chop'?"),
+    ],
+)
+def test_bad_value_of_a_rule_that_looks_back(rich, key, value, bad, reason):
+    rich.set(BOSS, f"phase.1.rule.0.{key}", value)
+    error = rich.refusal()
+    assert (error.key, error.value) == (f"phase.1.rule[0].{key}", bad)
+    assert reason in error.reason
+
+
+@pytest.mark.parametrize(
+    ("act", "keys", "at", "reason"),
+    [
+        ("strafe_left", {}, "strafe_left.lasts_s", "is missing; give two numbers to draw from"),
+        ("strafe_left", {"lasts_s": [3.0, 1.0]}, "strafe_left.lasts_s", "must not begin above its end"),
+        (
+            "chop",
+            {"lasts_s": [1.0, 1.0]},
+            "chop.lasts_s",
+            "is for acts that walk or circle; 'chop' is of kind 'attack'",
+        ),
+        ("chop", {"until_m": 1.0}, "chop.until_m", "is for acts that walk or circle"),
+        ("chop", {"cooling_weight": -1.0}, "chop.cooling_weight", "must be at least 0"),
+        ("chop", {"gives_up": 1}, "chop.gives_up", "must be true or false"),
+        ("turn_left", {}, "turn_left", "is no move of kind 'attack' or 'hop' or 'walk' or 'strafe'"),
+    ],
+)
+def test_bad_value_of_an_act_that_lasts(rich, act, keys, at, reason):
+    rich.set(BOSS, f"phase.1.act.{act}", {"cooldown_s": 1.0, "after_odds": 0.0, "source": "guess", **keys})
+    error = rich.refusal()
+    assert error.key == f"phase.1.act.{at}"
+    assert reason in error.reason
+
+
+SHOT = {
+    "from_s": 0.5, "to_s": 0.6, "shape": "shot", "reach_m": 20.0, "speed_m_per_s": 30.0, "radius_m": 0.2,
+    "homing_deg": 20.0, "damage": 40.0, "guard_stamina": 5.0, "reaction": "DamageSmall", "source": "guess",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "bad", "reason"),
+    [
+        ("speed_m_per_s", None, None, "is missing; give a number"),
+        ("radius_m", None, None, "is missing; give a number"),
+        ("speed_m_per_s", 0.0, 0.0, "must be at least 0.1"),
+        ("homing_deg", 190.0, 190.0, "must be at most 180"),
+        ("arc_deg", [-5.0, 5.0], [-5.0, 5.0], "means nothing for a shot; only for sector"),
+        ("parriable", True, True, "means nothing for a shot, which nobody can parry"),
+    ],
+)
+def test_bad_value_of_a_shot(rich, key, value, bad, reason):
+    given = {name: one for name, one in (SHOT | {key: value}).items() if one is not None}
+    rich.set(BOSS, "move.chop.hit", {"thrown": given})
+    error = rich.refusal()
+    assert (error.key, error.value) == (f"move.chop.hit.thrown.{key}", bad)
+    assert reason in error.reason
+
+
+def test_a_shot_is_no_key_of_other_blows(rich):
+    rich.set(BOSS, "move.swing.hit.sweep.speed_m_per_s", 3.0)
+    assert "means nothing for a sector; only for shot" in rich.refusal().reason
+
+
+def test_a_hop_may_not_begin_after_the_end(rich):
+    rich.set(BOSS, "move.chop.hop_s", 9.0)
+    assert rich.refusal().key == "move.chop.hop_s"
 
 
 def test_interrupt_without_a_source(rich):

@@ -97,6 +97,7 @@ def check(contents, holder, key, path, damage):
     play(spec)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "times"), [("animations.toml", 2), (KNIGHT, 2), ("arenas.toml", 4), ("boss", 5)])
 def test_every_value_damaged(contents, name, times):
     """Every value in so many ways; the ways take turns."""
@@ -107,6 +108,7 @@ def test_every_value_damaged(contents, name, times):
     assemble(contents)
 
 
+@pytest.mark.slow
 def test_shipped_boss_damaged(data, contents):
     boss = data.content("bosses/iudex.toml")
     animations = contents["animations.toml"]

@@ -20,7 +20,9 @@ from soulsgym.spec.overlay import overlay
 IUDEX = "bosses/iudex.toml"
 IN_DATA = f"darksouls3/{IUDEX}"
 MEASURED = ("measured", "public")
-DRAWS = 300
+DRAWS = 100
+
+pytestmark = pytest.mark.slow
 
 
 def content_of(file):
@@ -491,7 +493,7 @@ def test_a_measured_follow_up_keeps_the_label_after_it(data):
     move = data.get(IUDEX, "move.punch")
     times = {"link_s": 2.0, "label_end_s": 2.02, "end_s": 2.05, "source": {"*": "guess", "link_s": "measured"}}
     data.set(IUDEX, "move.punch", move | times)
-    for seed in range(100):
+    for seed in range(40):
         drawn = drawn_spec("iudex", seed, MAX_STRENGTH, data.root).boss
         punch = drawn.moves[drawn.move_index("punch")]
         assert punch.link_s == 2.0 <= punch.label_end_s <= punch.end_s
@@ -501,7 +503,7 @@ def test_a_measured_end_holds_the_drawn_times_before_it(data):
     move = data.get(IUDEX, "move.punch")
     times = {"link_s": 2.0, "label_end_s": 2.02, "end_s": 2.05, "source": {"*": "guess", "end_s": "measured"}}
     data.set(IUDEX, "move.punch", move | times)
-    for seed in range(100):
+    for seed in range(40):
         drawn = drawn_spec("iudex", seed, MAX_STRENGTH, data.root).boss
         punch = drawn.moves[drawn.move_index("punch")]
         assert punch.link_s <= punch.label_end_s <= punch.end_s == 2.05

@@ -4,6 +4,7 @@ import pytest
 
 from soulsgym.errors import DataError, MisuseError
 from soulsgym.spec import load_fight
+from soulsgym.spec.boss import SIMULATED_TABLES
 from soulsgym.spec.game import FALL_MOVE, NO_MOVE, ROLL_MOVE
 from soulsgym.spec.population import Population, evaluation_specs
 
@@ -20,6 +21,16 @@ def iudex():
 @pytest.fixture(scope="module")
 def vordt():
     return load_fight("vordt", moves=False).game
+
+
+@pytest.fixture
+def bare(data, tmp_path):
+    """The file of a boss of whom only that is known which the running game needs."""
+    content = {key: value for key, value in data.content(VORDT).items() if key not in SIMULATED_TABLES}
+    content["body"] = {"hp": 1328, "source": "public"}
+    file = tmp_path / "bare.toml"
+    data.write(file, data.toml(content))
+    return str(file)
 
 
 def refusal(data, boss="iudex"):
@@ -44,7 +55,7 @@ def test_the_animation_of_a_change_is_that_of_the_boss_s_own_move(iudex, vordt):
     [change] = iudex.changes
     assert (iudex.phases, change.boss_hp, change.animation) == (2, 100, "Attack1500")
     [change] = vordt.changes
-    assert (vordt.phases, change.boss_hp, change.animation) == (2, 500, "")
+    assert (vordt.phases, change.boss_hp, change.animation) == (2, 500, "Attack1500")
 
 
 def test_attributes_come_in_the_order_of_the_title(iudex, vordt):
@@ -67,14 +78,23 @@ def test_moves_of_the_player_by_name(iudex, spec):
     assert iudex.player_move("Idle") == NO_MOVE
 
 
-def test_vordt_has_no_moves_and_a_knight_of_a_later_level(iudex, vordt):
-    assert (vordt.move_names, vordt.boss_moves) == ((), ())
-    assert vordt.boss_move("Attack3000", 1) == NO_MOVE
+def test_vordt_is_fought_by_a_knight_of_a_later_level(iudex, vordt):
     assert vordt.player_moves == iudex.player_moves
-    assert (vordt.player_hp, vordt.player_sp, vordt.boss_hp) == (481, 99, 1328)
+    assert (vordt.player_hp, vordt.player_sp, vordt.boss_hp) == (483, 99, 1328)
     assert vordt.statuses == ("frost",)
-    assert len(vordt.boss_animations) == 27
+    assert vordt.move_names[vordt.boss_move("Attack3019", 2)] == "sweep"
+
+
+def test_labels_of_vordt_that_soulsgym_knows_keep_their_ids(vordt):
     assert vordt.boss_animations.index("RunBattle") == 22
+    assert vordt.boss_animations[26:28] == ("SABreak", "Attack3002")
+
+
+def test_a_boss_whose_moves_nobody_has_described(bare):
+    game = load_fight(bare, moves=False).game
+    assert (game.move_names, game.boss_moves) == ((), ())
+    assert game.boss_move("Attack3000", 1) == NO_MOVE
+    assert [change.animation for change in game.changes] == ["Attack1500"]
 
 
 @pytest.mark.parametrize(
@@ -92,9 +112,9 @@ def test_when_a_boss_rests(boss, animation, rests):
     "call",
     [load_fight, lambda boss: Population(boss, ["standard"], 2), lambda boss: evaluation_specs(boss, "drawn:2")],
 )
-def test_a_boss_without_moves_is_refused_for_the_simulator(call):
-    with pytest.raises(MisuseError, match=r"boss 'vordt' has no moves yet, so it can be .* game alone; .*vordt\.toml$"):
-        call("vordt")
+def test_a_boss_without_moves_is_refused_for_the_simulator(bare, call):
+    with pytest.raises(MisuseError, match=r"boss .*bare\.toml' has no moves yet, .* game alone; .*bare\.toml$"):
+        call(bare)
 
 
 def test_a_boss_without_a_set_up_is_refused_for_the_game(data):
@@ -146,14 +166,17 @@ def test_table_without_a_source(data, key):
     assert "has no source" in data.refusal().reason
 
 
-def test_a_boss_without_moves_has_nothing_but_health(data):
-    data.set(VORDT, "body.poise", 100.0)
-    error = refusal(data, "vordt")
+def test_a_boss_without_moves_has_nothing_but_health(data, bare):
+    content = data.content(bare)
+    content["body"]["poise"] = 100.0
+    data.write(bare, data.toml(content))
+    error = refusal(data, bare)
     assert (error.key, error.value, error.reason[:18]) == ("body.poise", 100.0, "is not a known key")
 
 
 def test_an_arena_without_ground_and_edge_is_for_the_game_alone(data):
     data.set(IUDEX, "arena", "vordts_hall")
+    data.remove("arenas.toml", "vordts_hall.ground")
     error = data.refusal()
     assert error.file.endswith("arenas.toml")
     assert (error.key, error.reason) == ("vordts_hall.ground", "is missing; give a table")
@@ -201,14 +224,16 @@ def test_a_character_of_the_simulator_alone_needs_no_attributes(data):
 def test_a_character_may_be_like_another(data):
     later = load_fight("vordt", data=data.root, moves=False).player
     knight = data.load().player
-    assert (later.name, later.hp, later.sp) == ("knight, level 15", 481.0, 99.0)
-    assert (later.moves, later.walk, later.sp_floor) == (knight.moves, knight.walk, knight.sp_floor)
-    assert (later.sources["body.hp"], later.sources["body.sp_per_s"]) == ("guess", "measured")
+    assert (later.name, later.hp, later.sp) == ("knight, level 15", 483.0, 99.0)
+    assert (later.roll, later.walk, later.sp_floor) == (knight.roll, knight.walk, knight.sp_floor)
+    assert [move.name for move in later.moves] == [move.name for move in knight.moves]
+    assert later.defence.absorption == knight.defence.absorption
+    assert (later.sources["body.sp"], later.sources["body.sp_per_s"]) == ("guess", "measured")
 
 
 def test_a_boss_may_be_fought_by_another_character(data):
     data.set(IUDEX, "character", "knight_15")
-    assert data.load().player.hp == 481.0
+    assert data.load().player.hp == 483.0
     assert [file.name for file in data.load().files[:3]] == ["iudex.toml", "knight_15.toml", "knight.toml"]
 
 
@@ -273,3 +298,44 @@ def test_a_title_without_a_lock_on_has_no_fights_in_the_game(data):
     data.remove("title.toml", "lock_on")
     error = data.refusal()
     assert (error.key, error.reason) == ("lock_on", "is missing; a fight in the running game needs it")
+
+
+# ---------------------------------------------------------------- what Vordt needs beside the rest
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "value", "at", "reason"),
+    [
+        (VORDT, "move.slam.hit.mace.status", {"frst": 90.0}, "move.slam.hit.mace.status.frst", "is no status of the"),
+        (VORDT, "move.slam.hit.mace.status", {"frost": -1.0}, "move.slam.hit.mace.status.frost", "must be at least 0"),
+        (VORDT, "move.slam.hit.mace.status", 90.0, "move.slam.hit.mace.status", "must be a table"),
+        (VORDT, "phase.2.aura.status", "poison", "phase.2.aura.status", "is no status of the character"),
+        (VORDT, "phase.2.aura.within_m", -1.0, "phase.2.aura.within_m", "must be at least 0"),
+        (VORDT, "phase.2.rule.0.timer", "others", "phase.2.rule[0].timer", None),
+        (VORDT, "phase.2.rule.0.every_s", 9.0, "phase.2.rule[1].timer", "needs every_s, and the same for all"),
+        (VORDT, "phase.2.rule.3.timer", "charges", "phase.2.rule[3].timer", "needs every_s, and the same for all"),
+        (
+            VORDT,
+            "phase.1.act.sweep_after_hop.move",
+            "swep",
+            "phase.1.act.sweep_after_hop.move",
+            "did you mean 'sweep'?",
+        ),
+        (VORDT, "phase.1.act.sweep_after_hop.move", "idle", "phase.1.act.sweep_after_hop.move", "is no move of kind"),
+        (VORDT, "body.bulk_m", 11.0, "body.bulk_m", "must be at most 10"),
+        (VORDT, "body.contact_push", 1.5, "body.contact_push", "must be at most 1"),
+        (LATER, "status.frost.resistance", 0.0, "status.frost.resistance", "must be at least 1"),
+        (LATER, "status.frost.damage_taken_factor", 0.5, "status.frost.damage_taken_factor", "must be at least 1"),
+        (LATER, "status.frost.resistence", 1.0, "status.frost.resistence", "did you mean 'resistance'?"),
+    ],
+)
+def test_bad_value_of_what_vordt_needs(data, file, key, value, at, reason):
+    data.set(file, key, value)
+    if reason is None:
+        load_fight("vordt", data=data.root)
+        return
+    with pytest.raises(DataError) as caught:
+        load_fight("vordt", data=data.root)
+    assert caught.value.file.endswith(file)
+    assert caught.value.key == at
+    assert reason in caught.value.reason

@@ -142,7 +142,7 @@ def test_the_example_hits_as_hard_as_the_guide_says(followed):
 
 TABLES = (BossFile, BossMove, Phase, CharacterFile, ArenaTable, LabelFile, BossLabels, Title, Adjust)
 """Whatever a file of a fight may hold."""
-HEADINGS = {"body", "opened", "defence", "randomize", "draw", "game", "phase", "rule", "act", "change", "move",
+HEADINGS = {"known", "body", "opened", "defence", "randomize", "draw", "game", "phase", "rule", "act", "change", "move",
             "clock", "weapon", "walk", "camera", "roll", "flinch", "fall"}  # fmt: skip
 """Tables that a heading explains."""
 
@@ -169,7 +169,7 @@ def test_every_bound_tells_what_it_draws():
     """The rows of the [draw] table name the bounds of a file, and what is drawn within each."""
     section = (DOCS / "data-format.md").read_text(encoding="utf-8").split("### `[draw]`")[1].split("###")[0]
     told = {key: set(re.findall(r"`(\w+)`", row)) for key, row in re.findall(r"^\| `(\w+)` \|(.*)$", section, re.M)}
-    times = {"hit_shift_s": {"from_s", "to_s"}, "recovery": {"link_s", "label_end_s", "end_s"}}
+    times = {"hit_shift_s": {"from_s", "to_s"}, "recovery": {"link_s", "hop_s", "label_end_s", "end_s"}}
     assert told.keys() == {field.name for field in fields(DrawBounds)}
     assert told == {key: set(KINDS.get(key, ())) | times.get(key, set()) for key in told}
 

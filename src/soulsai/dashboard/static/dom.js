@@ -1,29 +1,8 @@
 // Elements without HTML text: whatever comes from outside becomes text, never markup.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { el, fill, setText, svg } from "./viewer/elements.js";
 
-export function el(tag, props = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [key, value] of Object.entries(props)) {
-    if (value === undefined || value === null || value === false) continue;
-    if (key === "class") node.className = value;
-    else if (key === "text") node.textContent = value;
-    else if (key === "style") for (const [name, part] of Object.entries(value)) node.style.setProperty(name, part);
-    else if (key === "data") Object.assign(node.dataset, value);
-    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else if (value === true) node.setAttribute(key, "");
-    else node.setAttribute(key, value);
-  }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
-  return node;
-}
-
-export function svg(tag, attributes = {}, ...children) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
+export { el, fill, setText };
 
 const ICONS = {
   image: "M2 3h12v10H2zM2 11l4-4 3 3 2-2 3 3M11 6h.01",
@@ -46,16 +25,6 @@ export function icon(name) {
       "stroke-linejoin": "round",
     }),
   );
-}
-
-export function fill(node, ...children) {
-  node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
-  return node;
-}
-
-// Text is only touched when it changes: no needless layout once a second.
-export function setText(node, text) {
-  if (node.textContent !== text) node.textContent = text;
 }
 
 // A sentence in which `commands` stand between backticks.

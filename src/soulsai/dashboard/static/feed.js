@@ -10,14 +10,14 @@ const MOST_POINTS = 2000;
 const MOST_NAMES = 48; // the server answers 64 at once
 
 export class Feed {
-  // onState({reading, error}) tells how it goes.
-  constructor({ axis, onState }) {
+  // onError(error) tells what went wrong; null when nothing does.
+  constructor({ axis, onError }) {
     this.axis = axis;
     this.range = null;
     this.smoothing = 0;
     this.panels = new Map();
     this.version = 1;
-    this.onState = onState;
+    this.onError = onError;
     this.extents = new Map();
     this.stopper = new AbortController();
     this.busy = false;
@@ -114,13 +114,13 @@ export class Feed {
     this.pumpedAt = performance.now();
     const { version, stopper } = this;
     try {
-      const answers = await this.fetch(due.map((entry) => entry.panel), stopper.signal);
+      const series = await this.fetch(due.map((entry) => entry.panel), stopper.signal);
       if (stopper.signal.aborted || this.destroyed) return;
-      for (const entry of due) if (answers.complete) entry.version = version;
-      for (const entry of due) if (entry.inView) entry.panel.receive(answers.series, this);
-      this.onState?.({ reading: !answers.complete, error: null });
+      for (const entry of due) entry.version = version;
+      for (const entry of due) if (entry.inView) entry.panel.receive(series, this);
+      this.onError?.(null);
     } catch (error) {
-      if (!stopper.signal.aborted && !this.destroyed) this.onState?.({ reading: false, error });
+      if (!stopper.signal.aborted && !this.destroyed) this.onError?.(error);
     } finally {
       if (this.stopper === stopper) {
         this.busy = false;
@@ -141,11 +141,9 @@ export class Feed {
       }
     }
     const series = new Map();
-    let complete = true;
     const ask = async (run, names) => {
       const query = api.seriesQuery(names, this.axis, this.range, Math.min(points, MOST_POINTS));
       const answer = await api.json(api.runPath(run, `/series?${query}`), { signal });
-      complete &&= answer.complete !== false;
       for (const name of names) {
         const found = answer.series?.[name] ?? { x: [], y: [] };
         series.set(`${run}\n${name}`, found);
@@ -153,7 +151,7 @@ export class Feed {
       }
     };
     await Promise.all([...wanted].flatMap(([run, names]) => slices([...names], MOST_NAMES).map((part) => ask(run, part))));
-    return { series, complete };
+    return series;
   }
 }
 

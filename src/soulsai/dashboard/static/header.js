@@ -5,7 +5,7 @@ import { count, interval, number, share } from "./format.js";
 
 export const STATE_MEANINGS = {
   running: "It trains now.",
-  paused: "It waits; resume it on the Control page.",
+  paused: "It waits; unpause it on the Control page.",
   stopped: "It was stopped and can be resumed.",
   finished: "It has made all its steps.",
   failed: "It ended with an error; its log says why.",

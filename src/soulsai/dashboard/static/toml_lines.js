@@ -9,7 +9,7 @@ export function settingsOf(text) {
     if (open) {
       open.value += ` ${bare}`;
       if (closed(open.value)) {
-        settings.set(open.key, open.value);
+        settings.set(open.key, open.value.replace(/\[ /g, "[").replace(/,? \]/g, "]")); // as a list in one line
         open = null;
       }
       continue;

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from soulsai.acting.explorer import explored
+from soulsai.acting.policy import mix_random
+from soulsai.algorithms.findings import Finding
 from soulsai.config.schema import Config
-from soulsai.learning.preflight.finding import Finding
 from soulsai.learning.wiring import build_encoder, main_spec
 from soulsgym.actions import controls_of
 from soulsgym.engine import standard_starts
@@ -65,6 +65,6 @@ def _encodings(engine: SimEngine, encoder: Encoder, seed: int, steps: int) -> En
     for _ in range(steps):
         encoder.encode(engine.fights, actions, everyone, out)
         seen.append(out.copy())
-        actions = explored(actions, action_mask_of(engine.fights), np.ones(FIGHTS), generator)
+        actions = mix_random(actions, action_mask_of(engine.fights), np.ones(FIGHTS), generator)
         engine.step(controls_of(actions))
     return np.stack(seen)

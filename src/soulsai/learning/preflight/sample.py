@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
-import numpy.typing as npt
+from msgspec.structs import replace
 
-from soulsai.acting.explorer import explored
+from soulsai.acting.policy import mix_random
 from soulsai.acting.world import World
+from soulsai.algorithms.algorithm import algorithm_of
+from soulsai.algorithms.findings import Floats, Sample
 from soulsai.config.schema import Config
 from soulsai.learning.wiring import build_encoder, build_world, main_spec
-
-Floats = npt.NDArray[np.float64]
+from soulsgym.parts.files import parts_in
+from soulsgym.parts.rewards.presets import weights_of
 
 EPISODES = 8
 STEPS = 200
 """With eight fights side by side enough for some to end, and less than a tenth of a second."""
 SEED = 0
 """Not the run's: which settings are wrong must not depend on it."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """What random play has met."""
-
-    names: tuple[str, ...]  # of the inputs
-    low: Floats  # of each input
-    high: Floats
-    deviation: Floats
-    num_actions: int
-    closed_share: float  # of all actions, over time
-    steps_per_decision: float
-    lowest_return: float  # discounted, from any step to the end of its episode or of the sample
-    highest_return: float
-
-
-def gamma_of(config: Config) -> float:
-    """The discount of an environment step."""
-    return config.ppo.gamma if config.algorithm == "ppo" else config.q.gamma
+ONCE = {
+    "dealt": (0.0, 1.0),
+    "taken": (-1.0, 0.0),
+    "win": (0.0, 1.0),
+    "death": (-1.0, 0.0),
+    "end": (-1.0, 1.0),
+    "first_hit": (-1.0, 0.0),
+}
+"""What terms of weight 1 can add up to in a fight. Those not listed come on top, by how much depends on the fight."""
+EVERY_STEP = ("far", "roll", "step")
+"""Terms of weight 1 that can cost 1 in every step."""
 
 
 def play_sample(config: Config) -> Sample:
@@ -65,12 +56,13 @@ def _played(world: World, names: tuple[str, ...], config: Config) -> Sample:
     for _ in range(STEPS):
         seen.append(world.observations.astype(np.float64))
         closed.append(1.0 - float(world.masks.mean()))
-        step = world.step(explored(anything, world.masks, everywhere, generator))
+        step = world.step(mix_random(anything, world.masks, everywhere, generator))
         rewards.append(step.rewards.astype(np.float64))
-        discounts.append(np.where(step.ended, 0.0, np.float64(gamma_of(config)) ** step.steps))
+        discounts.append(np.where(step.ended, 0.0, np.float64(algorithm_of(config).gamma(config)) ** step.steps))
         steps.append(float(step.steps.mean()))
     inputs = np.concatenate(seen)
     lowest, highest = _return_limits(rewards, discounts)
+    worst, best = _fight_returns(config) if config.world == "fight" else (0.0, 0.0)
     return Sample(
         names=names,
         low=inputs.min(axis=0),
@@ -81,6 +73,8 @@ def _played(world: World, names: tuple[str, ...], config: Config) -> Sample:
         steps_per_decision=float(np.mean(steps)),
         lowest_return=lowest,
         highest_return=highest,
+        worst_return=worst,
+        best_return=best,
     )
 
 
@@ -91,3 +85,17 @@ def _return_limits(rewards: list[Floats], discounts: list[Floats]) -> tuple[floa
         total = reward + discount * total
         lowest, highest = min(lowest, float(total.min())), max(highest, float(total.max()))
     return lowest, highest
+
+
+def _fight_returns(config: Config) -> tuple[float, float]:
+    """The lowest and the highest return of a fight, by the weights of its reward."""
+    gamma, steps = algorithm_of(config).gamma(config), config.fight.step_limit
+    longest = (1.0 - gamma**steps) / (1.0 - gamma) if gamma < 1.0 else float(steps)
+    limits = ONCE | dict.fromkeys(EVERY_STEP, (-longest, 0.0))
+    worst = best = 0.0
+    with parts_in(config.fight.parts):
+        weights = {**weights_of(config.reward.preset), **config.reward.weights}
+    for name, weight in weights.items():
+        ends = [weight * end for end in limits.get(name, (0.0, 0.0))]
+        worst, best = worst + min(ends), best + max(ends)
+    return worst, best

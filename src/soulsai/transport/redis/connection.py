@@ -98,9 +98,10 @@ def _tls(address: Address) -> dict[str, Any]:
 class Retry:
     """Tries again what a lost connection broke, after growing pauses of random length, for as long as allowed."""
 
-    def __init__(self, address: Address, patience_s: float | None = None) -> None:
-        self._address = address
-        self._patience_s = patience_s
+    def __init__(
+        self, address: Address, patience_s: float | None = None, say: Callable[[str], None] = log.warning
+    ) -> None:
+        self._address, self._patience_s, self._say = address, patience_s, say
 
     def run(self, what: str, call: Callable[[], _T], stop: Callable[[], bool] = lambda: False) -> _T:
         """What `call` returns. `what` says in a few words what it does, as in "cannot send experience".
@@ -145,7 +146,7 @@ class Retry:
                 "see that it is running and can be reached"
             ) from error
         if not tries:
-            log.warning("cannot %s: %s (%s): trying again", what, self._address.place, _words(error))
+            self._say(f"cannot {what}: {self._address.place} ({_words(error)}): trying again")
 
     def _pause(self, tries: int, began_s: float, stop: Callable[[], bool]) -> None:
         """Any length up to a limit that doubles: clients that were cut off together do not come back together."""

@@ -8,8 +8,11 @@ import redis
 from redis.exceptions import ResponseError
 
 from soulsai.errors import TransportError
+from soulsai.transport.frames import LARGEST_BODY
+from soulsai.transport.redis.access import user_lines
 
 OLDEST = (6, 2)
+"""Before it there are no users with rights of their own for subcommands and channels."""
 DEFAULT_USER = "user default off resetpass ~* &* +@all"
 
 
@@ -22,45 +25,27 @@ def shortcomings(admin: redis.Redis) -> list[str]:
         settings: dict[Any, Any] = admin.config_get("*")
     except ResponseError:
         return []  # Whoever runs it does not let us look.
-    found = [_eviction(settings), _persistence(settings), _users(settings), _transactions(admin, settings)]
-    return [sentence for sentence in found if sentence]
+    found = []
+    if str(policy := settings.get("maxmemory-policy", "noeviction")).startswith("allkeys"):
+        found.append(f"throws keys away when its memory is full (maxmemory-policy {policy}): set it to noeviction")
+    if settings.get("appendonly", "yes") != "yes":
+        found.append("loses what is on its way when it restarts (appendonly no): set it to yes")
+    elif not _keeps_transactions(admin):
+        found.append(
+            "has a default user without all rights, with which a server loses transactions when it restarts: write "
+            f"{DEFAULT_USER!r} into its aclfile, with which nobody can log in either"
+        )
+    if not settings.get("aclfile", "?"):
+        found.append("forgets who is invited when it restarts: give it an aclfile")
+    if int(largest := settings.get("proto-max-bulk-len", LARGEST_BODY)) < LARGEST_BODY:
+        found.append(f"hangs up on large messages (proto-max-bulk-len {largest}): set it to 64mb or more")
+    return [f"this Redis {sentence}" for sentence in found]
 
 
-def _eviction(settings: dict[Any, Any]) -> str:
-    policy = settings.get("maxmemory-policy", "noeviction")
-    if not str(policy).startswith("allkeys"):
-        return ""
-    return f"this Redis throws keys away when its memory is full (maxmemory-policy {policy}): set it to noeviction"
-
-
-def _persistence(settings: dict[Any, Any]) -> str:
-    if settings.get("appendonly", "yes") == "yes":
-        return ""
-    return "this Redis loses what is on its way when it restarts (appendonly no): set it to yes"
-
-
-def _users(settings: dict[Any, Any]) -> str:
-    if settings.get("aclfile", "?"):
-        return ""
-    return "this Redis forgets who is invited when it restarts: give it an aclfile"
-
-
-def _transactions(admin: redis.Redis, settings: dict[Any, Any]) -> str:
+def _keeps_transactions(admin: redis.Redis) -> bool:
     """Reading its file, a server is the default user: from 7 on it leaves out transactions this one has no right to."""
-    if settings.get("appendonly") != "yes":
-        return ""
     try:
-        lines = [line.split() for line in map(_text, admin.acl_list())]
-    except ResponseError:
-        return ""
-    rights = next((line for line in lines if line[1] == "default"), [])
-    if {"~*", "+@all"} <= set(rights):
-        return ""
-    return (
-        "the default user of this Redis has not all rights, and with that a server loses transactions when it "
-        f"restarts: write {DEFAULT_USER!r} into its aclfile, with which nobody can log in either"
-    )
-
-
-def _text(value: Any) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+        lines = user_lines(admin)
+    except TransportError:
+        return True  # nobody knows
+    return {"~*", "+@all"} <= {word for line in lines if line[1] == "default" for word in line}

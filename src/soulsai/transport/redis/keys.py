@@ -1,7 +1,7 @@
 """The names of everything a run keeps in Redis.
 
-What workers read begins with `public:`, what a worker writes with `from:NAME:`. Their rights are made of these two
-beginnings, so no name may hold a colon, or a letter that means something in a pattern.
+What workers read begins with `public:`, what a worker writes with `from:NAME:`. Their rights are made of these names,
+so none may hold a colon, or a letter that means something in a pattern.
 """
 
 from __future__ import annotations
@@ -10,10 +10,6 @@ import re
 
 from soulsai.errors import TransportError
 
-GROUP = "learner"
-"""The consumer group of every stream of experience."""
-CONSUMER = "learner"
-"""Its one consumer: a learner that is started again finds what it had not settled."""
 RUN = re.compile(r"[A-Za-z0-9._-]{1,80}")
 NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 WORKER = re.compile(rf"(?P<name>{NAME.pattern})\.[0-9]{{1,6}}\.[0-9a-f]{{6}}")
@@ -22,28 +18,23 @@ LONGEST_SHOWN = 100
 
 def check_run(run: str) -> str:
     """The id of a run as it is; TransportError if it cannot be one."""
-    if not RUN.fullmatch(run):
-        raise TransportError(
-            f"{run[:LONGEST_SHOWN]!r} cannot be the id of a run: use 1 to 80 letters, digits, dots, _ and -"
-        )
-    return run
+    return _check(run, RUN, "the id of a run: use 1 to 80 letters, digits, dots, _ and -")
 
 
 def check_name(name: str) -> str:
     """The name of an invited friend as it is; TransportError if it cannot be one."""
-    if not NAME.fullmatch(name):
-        raise TransportError(
-            f"{name[:LONGEST_SHOWN]!r} cannot be the name of a worker: use 1 to 40 letters, digits, _ and -"
-        )
-    return name
+    return _check(name, NAME, "the name of a worker: use 1 to 40 letters, digits, _ and -")
 
 
 def worker_id(name: str, index: int, life: str) -> str:
     """The id of one life of a worker process; `life` is six random hexadecimal digits."""
-    worker = f"{name}.{index}.{life}"
-    if not is_worker(worker):
-        raise TransportError(f"{worker[:LONGEST_SHOWN]!r} cannot be the id of a worker")
-    return worker
+    return _check(f"{name}.{index}.{life}", WORKER, "the id of a worker")
+
+
+def _check(text: str, pattern: re.Pattern[str], what: str) -> str:
+    if not pattern.fullmatch(text):
+        raise TransportError(f"{text[:LONGEST_SHOWN]!r} cannot be {what}")
+    return text
 
 
 def is_worker(worker: str, name: str | None = None) -> bool:
@@ -60,49 +51,39 @@ class Keys:
         self.prefix = f"souls:{run}:"
         self.welcome = f"{self.prefix}public:welcome"
         self.policy = f"{self.prefix}public:policy"
-        self.versions = f"{self.prefix}public:versions"
+        self.version = f"{self.prefix}public:version"
         self.gate = f"{self.prefix}public:gate"
-        self.names = f"{self.prefix}names"
-        self.accounts = f"{self.prefix}accounts"
-        self.learner = f"{self.prefix}learner"
-        self.scratch = f"{self.prefix}scratch"
-        self.everything = f"{self.prefix}*"
         self.public = f"{self.prefix}public:*"
-        self.all_accounts = f"{self.prefix}from:*:account:*"
-        self.all_beats = f"{self.prefix}from:*:beat:*"
-        self.all_experience = f"{self.prefix}from:*:experience"
+        self.names = f"{self.prefix}names"
+        """The set of everyone invited."""
+        self.revoked = f"{self.prefix}revoked"
+        """The set of those of whom the learner has yet to drop what is left."""
+        self.accounts = f"{self.prefix}counts"
+        """The learner's side of all accounts."""
+        self.removed = f"{self.prefix}removed"
+        """How many entries the learner has removed from the front of each list, and how often it did."""
+        self.learner = f"{self.prefix}learner"
+        self.owner = f"{self.prefix}owner"
+        """The generation of the learner that may write."""
+        self.scratch = f"{self.prefix}scratch"
 
     def experience(self, name: str) -> str:
-        """The stream of chunks that all workers of this name send."""
-        return f"{self.prefix}from:{name}:experience"
+        """The list of messages that all workers of this name send."""
+        return f"{self.prefix}from:{name}:inbox"
 
-    def account(self, worker: str) -> str:
-        """The hash in which a worker counts what it has sent and dropped."""
-        return f"{self.prefix}from:{self.name_of(worker)}:account:{worker}"
-
-    def beat(self, worker: str) -> str:
-        """The stream of one entry that is a worker's last heartbeat."""
-        return f"{self.prefix}from:{self.name_of(worker)}:beat:{worker}"
+    def beats(self, name: str) -> str:
+        """The hash with the last heartbeat of each worker of this name."""
+        return f"{self.prefix}from:{name}:workers"
 
     def to(self, name: str) -> str:
         """Commands for the workers of this name."""
         return f"{self.prefix}to:{name}"
 
-    def written_by(self, name: str) -> str:
-        """The pattern of all keys that the workers of this name may write."""
-        return f"{self.prefix}from:{name}:*"
-
-    def accounts_of(self, name: str) -> str:
-        """The pattern of the accounts of all workers of this name."""
-        return f"{self.prefix}from:{name}:account:*"
+    def written_by(self, name: str) -> tuple[str, ...]:
+        """The keys that the workers of this name may write; before protocol 3 that was a pattern."""
+        return self.experience(name), self.beats(name), f"{self.prefix}from:{name}:*"
 
     @staticmethod
     def name_of(worker: str) -> str:
         """The invited name that a worker belongs to."""
         return worker.partition(".")[0]
-
-    @staticmethod
-    def worker_of(key: str | bytes) -> str:
-        """The worker whose account or heartbeat this key is."""
-        text = key.decode(errors="replace") if isinstance(key, bytes) else key
-        return text.rpartition(":")[2]

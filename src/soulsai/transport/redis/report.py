@@ -1,37 +1,189 @@
-"""A fleet as one object that can be kept and shown: who plays, what became of every row, who gave how much."""
+"""A fleet as the operator sees it: who plays, what became of every row, who gave how much."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import redis
+import msgspec
+import redis
 
-    from soulsai.transport.links import Account
-    from soulsai.transport.redis.keys import Keys
-    from soulsai.transport.redis.ledger import Book, FleetView, WorkerRow
+from soulsai.transport.frames import HEADER_AT, LARGEST_HEADER
+from soulsai.transport.links import Account, Marks, lag_of
+from soulsai.transport.redis.accounts import LOSSES, Counts, account_of
+from soulsai.transport.redis.entries import (
+    EVERYONE,
+    HEAD,
+    LARGEST_BEAT,
+    LEFT,
+    STOP,
+    Beat,
+    Command,
+    read_beat,
+    read_commands,
+    read_entry,
+    write_commands,
+)
+from soulsai.transport.redis.keys import Keys, check_name, is_worker
 
 LAST = "fleet_last.json"
 """What the fleet of a run looked like when it was last stopped."""
+SILENT_AFTER_S = 10.0
+HANG_S = 60.0
+KNOWN_STATES = ("starting", "playing", "waiting")
 BUSY = ("playing", "waiting")
 STILL_S = 3.0
 """After so long without a step the last known speed is no longer true."""
+MOST_BEATS = 2000
+"""Workers of one name that are looked at."""
 PARTS = ("learner", "workers", "names", "total", "unreadable")
 
 Report = dict[str, Any]
-"""With these parts, and `open` where the books were checked."""
+"""With these parts, and `open` where the rows on their way were counted."""
+
+SNAPSHOT = """
+local with_entries, most, longest, first_bytes = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local function beats(key)
+  local found = {}
+  local workers = redis.pcall('HRANDFIELD', key, most)
+  if workers.err then return found end
+  for _, worker in ipairs(workers) do
+    if #worker < 64 and redis.call('HSTRLEN', key, worker) <= longest then
+      found[#found + 1] = {worker, redis.call('HGET', key, worker)}
+    end
+  end
+  return found
+end
+local function entries(key)
+  local found = {}
+  while true do
+    local page = redis.pcall('LRANGE', key, #found, #found + 7)
+    if page.err or #page == 0 then return found end
+    for _, entry in ipairs(page) do found[#found + 1] = string.sub(entry, 1, first_bytes) end
+  end
+end
+local names = {}
+for i = 3, #KEYS, 2 do
+  names[#names + 1] = {beats(KEYS[i]), with_entries and entries(KEYS[i + 1]) or {}}
+end
+return {redis.call('TIME'), redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]), names}
+"""
+"""Atomic as a transaction is, but without taking every frame through the connection to count its rows."""
 
 
-def look_at(admin: redis.Redis, keys: Keys, *, check: bool = False) -> Report:
-    """The fleet of a run as it is now."""
-    from soulsai.transport.redis.ledger import check_books, look
+@dataclass(frozen=True)
+class Snapshot:
+    """A run at one moment."""
 
-    view = look(admin, keys)
-    return report_of(view, check_books(admin, keys) if check else None)
+    now_s: float
+    learner: Mapping[str, str]
+    counts: Mapping[str, Counts]
+    beats: Mapping[str, Beat]
+    unreadable: Mapping[str, int]
+    in_flight: Mapping[str, int] | None
+    """Rows on their way by worker, each chunk once; None if they were not counted."""
+
+    def lives(self) -> list[str]:
+        """All worker lives that left a trace."""
+        counted = (worker for worker, counts in self.counts.items() if counts.received() or counts.pushed)
+        return sorted({*counted, *self.beats, *(self.in_flight or {})})
+
+    def account(self, worker: str) -> Account:
+        """Both sides of the account of a worker life."""
+        counts, beat = self.counts.get(worker, Counts()), self.beats.get(worker, Beat())
+        in_flight = None if self.in_flight is None else self.in_flight.get(worker, 0)
+        return account_of(worker, counts, beat, in_flight, is_lost=LOSSES in self.learner)
+
+
+def snapshot(admin: redis.Redis, keys: Keys, *, entries: bool) -> Snapshot:
+    """Read everything in one step; the rows on their way only where they are asked for."""
+    client: Any = admin
+    names = sorted(_text(name) for name in client.sunion(keys.names, keys.revoked))
+    of_names = [key for name in names for key in (keys.beats(name), keys.experience(name))]
+    limits = (MOST_BEATS, LARGEST_BEAT, HEAD.size + HEADER_AT + LARGEST_HEADER)
+    time, learner, accounts, found = client.register_script(SNAPSHOT)(
+        keys=[keys.learner, keys.accounts, *of_names], args=["1" if entries else "0", *limits]
+    )
+    counts = {_text(who): msgspec.json.decode(value, type=Counts) for who, value in _pairs(accounts).items()
+              if is_worker(_text(who))}  # fmt: skip
+    beats: dict[str, Beat] = {}
+    seen, in_flight = Marks({worker: one.settled for worker, one in counts.items()}), dict[str, int]()
+    for name, (told, lists) in zip(names, found, strict=True):
+        beats |= {_text(who): beat for who, value in told if is_worker(_text(who), name) and (beat := read_beat(value))}
+        for entry in (read_entry(name, data) for data in lists):
+            if entry and seen.move(entry.worker, entry.sequence):
+                in_flight[entry.worker] = in_flight.get(entry.worker, 0) + entry.rows
+    return Snapshot(
+        now_s=int(time[0]) + int(time[1]) / 1e6,
+        learner={_text(key): _text(value) for key, value in _pairs(learner).items()},
+        counts=counts,
+        beats=beats,
+        unreadable={Keys.name_of(who): one.unreadable for who, one in counts.items() if one.unreadable},
+        in_flight=in_flight if entries else None,
+    )
+
+
+def look_at(admin: redis.Redis, keys: Keys, *, check: bool = False, **limits: float) -> Report:
+    """The fleet of a run as it is now; with `check` the rows on their way are counted. Limits as for `report_of`."""
+    return report_of(snapshot(admin, keys, entries=check), **limits)
+
+
+def report_of(seen: Snapshot, *, silent_after_s: float = 0.0, hang_s: float = 0.0) -> Report:
+    """Everything `souls fleet` tells; who is silent or frozen goes by the learner's limits if none are given."""
+    silent_after_s = silent_after_s or float(seen.learner.get("silent_after_s", SILENT_AFTER_S))
+    hang_s = hang_s or float(seen.learner.get("hang_s", HANG_S))
+    accounts = [seen.account(worker) for worker in seen.lives()]
+    workers = [_worker(seen, account, silent_after_s, hang_s) for account in accounts]
+    report: Report = {
+        "learner": dict(seen.learner),
+        "workers": workers,
+        "names": _names(workers),
+        "total": _account(_sum(accounts)),
+        "unreadable": dict(seen.unreadable),
+    }
+    if seen.in_flight is not None:
+        found = [(account, seen.in_flight.get(account.worker, 0)) for account in accounts]
+        report["open"] = {
+            account.worker: {"expected": account.in_flight, "found": rows}
+            for account, rows in found
+            if account.in_flight != rows
+        }
+    return report
+
+
+def playing(report: Report) -> list[Report]:
+    """The workers that are there."""
+    return [worker for worker in report["workers"] if worker["state"] not in (LEFT, "silent")]
+
+
+def stop_workers(admin: redis.Redis, keys: Keys, who: str, names: Iterable[str] = ()) -> None:
+    """Tell one worker by its id, all of a name, or with `*` all of these names to stop."""
+    if who == EVERYONE:
+        targets = [(name, EVERYONE) for name in names]
+    elif is_worker(who):
+        targets = [(keys.name_of(who), who)]
+    else:
+        targets = [(check_name(who), EVERYONE)]
+    client: Any = admin
+    seconds, microseconds = client.time()
+    for name, worker in targets:
+        key = keys.to(name)
+
+        def add(pipe: Any, key: str = key, worker: str = worker) -> None:
+            before = read_commands(pipe.get(key))
+            pipe.multi()
+            pipe.set(key, write_commands([*before, Command(worker, STOP, seconds + microseconds / 1e6)]))
+
+        client.transaction(add, key)
+
+
+def is_beating(beat: Beat, now_s: float, silent_after_s: float) -> bool:
+    """Whether a worker is there."""
+    return now_s - beat.time_s <= silent_after_s and beat.state != LEFT
 
 
 def keep_last(folder: Path, report: Report) -> None:
@@ -48,26 +200,6 @@ def last(folder: Path) -> Report | None:
     except (OSError, ValueError):
         return None
     return kept if isinstance(kept, dict) and set(PARTS) <= set(kept) else None
-
-
-def report_of(view: FleetView, books: Sequence[Book] | None = None) -> Report:
-    """Everything `souls fleet` tells; with books also whether they close."""
-    workers = [_worker(row, view.learner) for row in view.workers]
-    report: Report = {
-        "learner": dict(view.learner),
-        "workers": workers,
-        "names": _names(workers),
-        "total": _account(view.total),
-        "unreadable": dict(view.malformed),
-    }
-    if books is not None:
-        report["total"] = _account(_sum(book.account for book in books))
-        report["open"] = {
-            book.account.worker: {"expected": book.account.in_flight, "found": book.measured}
-            for book in books
-            if not book.closes
-        }
-    return report
 
 
 def books_line(total: Mapping[str, Any]) -> str:
@@ -91,25 +223,39 @@ def reasons(dropped: Mapping[str, int]) -> str:
     return ", ".join(f"{reason} {rows:,}" for reason, rows in sorted(dropped.items()))
 
 
-def _worker(row: WorkerRow, learner: Mapping[str, str]) -> Report:
-    from soulsai.transport.versions import lag_of
+def _state(beat: Beat, age_s: float, silent_after_s: float, hang_s: float) -> str:
+    if beat.state == LEFT:
+        return LEFT
+    if age_s > silent_after_s:
+        return "silent"
+    if beat.state != "waiting" and beat.still_s + age_s > hang_s:
+        return "frozen"
+    return beat.state if beat.state in KNOWN_STATES else "starting"
 
-    newest, beat = int(learner.get("version", 0) or 0), row.beat
+
+def _worker(seen: Snapshot, account: Account, silent_after_s: float, hang_s: float) -> Report:
+    beat = seen.beats.get(account.worker, Beat(time_s=-math.inf))
+    age_s = max(0.0, seen.now_s - beat.time_s)
+    state = _state(beat, age_s, silent_after_s, hang_s)
+    if state == "starting" and account.sent:
+        state = "playing"  # rows may come before the beat that tells of it
+    newest = int(seen.learner.get("version", "0") or 0)
     return {
-        "worker": row.id,
-        "name": row.name,
-        "host": row.host,
-        "state": row.state,
+        "worker": account.worker,
+        "name": Keys.name_of(account.worker),
+        "host": beat.about.get("host", ""),
+        "problem": beat.about.get("problem", ""),
+        "state": state,
         "lag": lag_of(newest, beat.policy) if newest and beat.policy else None,
         "steps": beat.steps,
-        "steps_per_s": beat.steps_per_s if row.state in BUSY and beat.still_s < STILL_S else 0.0,
+        "steps_per_s": beat.steps_per_s if state in BUSY and beat.still_s < STILL_S else 0.0,
         "episodes": beat.episodes,
         "wins": beat.wins,
         "fights": beat.fights,
         "win_rate": beat.wins / beat.fights if beat.fights else None,
-        "seen_s": row.age_s if math.isfinite(row.age_s) else None,
+        "seen_s": age_s if math.isfinite(age_s) else None,
         "restarts": beat.restarts,
-        **_account(row.account),
+        **_account(account),
     }
 
 
@@ -123,14 +269,12 @@ def _account(account: Account) -> Report:
 
 
 def _sum(accounts: Iterable[Account]) -> Account:
-    from soulsai.transport.links import Account
-
     sent, stored, dropped = 0, 0, dict[str, int]()
     for account in accounts:
         sent, stored = sent + account.sent, stored + account.stored
         for reason, rows in account.dropped.items():
             dropped[reason] = dropped.get(reason, 0) + rows
-    return Account("*", sent, stored, dropped)
+    return Account(EVERYONE, sent, stored, dropped)
 
 
 def _names(workers: Sequence[Report]) -> Report:
@@ -145,3 +289,11 @@ def _names(workers: Sequence[Report]) -> Report:
     for name in names.values():
         name["share"] = name["stored"] / stored if stored else 0.0
     return names
+
+
+def _pairs(flat: Any) -> dict[bytes, bytes]:
+    return dict(zip(flat[::2], flat[1::2], strict=False))
+
+
+def _text(value: bytes) -> str:
+    return value.decode(errors="replace")

@@ -31,15 +31,15 @@ BUSY_S = 0.5
 class LinuxKeys:
     """The keys of one X display."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
+    def __init__(self, environment: Mapping[str, str], pid: int | None = None, display: str = "") -> None:
+        self._place = environment, pid, display
         self._lock = threading.Lock()
         self._interrupted = False
         self._down: dict[str, int] = {}
         self._open()
 
     def _open(self) -> None:
-        self._screen = Screen(self._environment)
+        self._screen = Screen(*self._place)
         self._codes: dict[str, int] = {}
         if not self._screen.display.has_extension("XTEST"):
             name = self._screen.name

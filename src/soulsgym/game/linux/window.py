@@ -32,7 +32,7 @@ PAGER = 2
 
 def open_linux_window(found: ProcessInfo, title: str, limit_s: float) -> LinuxWindow:
     """The window of a process, by its process number, its title or its class."""
-    screen = Screen(found.environment)
+    screen = Screen(found.environment, found.pid, found.display)
     try:
         pids = process_numbers(found.pid)
         deadline = time.monotonic() + limit_s
@@ -305,5 +305,5 @@ class LinuxWindow:
 def _open_mss(screen: Screen) -> Any:
     import mss
 
-    with authority(screen.environment):
+    with authority(screen.way):
         return mss.MSS(display=screen.name)

@@ -31,6 +31,7 @@ static int64_t tick_offset, time_offset; /* ms between the counter and the other
 static volatile uint64_t seen;         /* sequence of the last command that was looked at */
 static volatile int64_t last_command;  /* when, by the real counter */
 static DWORD noticed = TLS_OUT_OF_INDEXES; /* per thread: how far the clock was advanced when its last Sleep ended */
+static DWORD asking = TLS_OUT_OF_INDEXES;  /* per thread: its row in souls_control.threads, from 1 on */
 
 static int64_t real_now(void)
 {
@@ -158,8 +159,26 @@ static int64_t answer(enum souls_function function)
     return virtual_now();
 }
 
+/* Each thread has a row of its own from its first question on; who comes when all are taken shares the last one. */
+static void count_thread(void)
+{
+    static volatile LONG used;
+    uintptr_t row = asking == TLS_OUT_OF_INDEXES ? 0 : (uintptr_t)TlsGetValue(asking);
+    if (!row) {
+        LONG next = __atomic_fetch_add(&used, 1, __ATOMIC_RELAXED);
+        row = next < SOULS_THREADS ? (uintptr_t)next + 1 : SOULS_THREADS + 1;
+        if (next < SOULS_THREADS)
+            souls_control.threads[next].id = GetCurrentThreadId();
+        TlsSetValue(asking, (void *)row);
+    }
+    __atomic_fetch_add(&souls_control.threads[row - 1].calls, 1, __ATOMIC_RELAXED);
+}
+
 static BOOL WINAPI counter_replacement(LARGE_INTEGER *counter)
 {
+    DWORD error = GetLastError();
+    count_thread();
+    SetLastError(error); /* TlsGetValue sets it */
     counter->QuadPart = answer(SOULS_COUNTER);
     return TRUE;
 }
@@ -270,8 +289,8 @@ static int64_t look_after_owner(int64_t now, int64_t heard)
     beat = souls_control.beat;
     if (souls_control.owner && us_of(now - heard) > 1000ll * souls_control.limit_ms)
         lapse();
-    if (!souls_control.owner && claim) {
-        __atomic_compare_exchange_n(&souls_control.claim, &claim, 0, FALSE, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    if (!souls_control.owner && claim
+        && __atomic_compare_exchange_n(&souls_control.claim, &claim, 0, FALSE, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
         souls_control.owner = claim;
         heard = now;
     }
@@ -353,6 +372,7 @@ static void begin(HMODULE library)
     souls_control.speed = 1.0;
     rate = (int64_t)((double)souls_control.frequency / (double)real_frequency * (double)(1ll << RATE_BITS));
     noticed = TlsAlloc();
+    asking = TlsAlloc();
     plan_hooks(&hooks);
     hook_all(&hooks, start_clock);
     souls_control.installed = hooks.installed;

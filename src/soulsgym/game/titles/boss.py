@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from soulsgym.game.titles.title import FightTitle
 
 DATA = Path(__file__).parents[2] / "data"
-LISTS = ("attack_ids", "set", "clear", "values")
+LISTS = ("other_max_hp", "attack_ids", "set", "clear", "values")
+MOST_HP = 1_000_000
 Named = tuple[str, str]
 """A field, and one of its bits or values; in the file `Field.name`."""
 
@@ -34,6 +35,7 @@ class BossFields:
     animation_time: str
     animation_max_time: str
     attack_switch: Named
+    other_max_hp: tuple[str, ...] = ()
     attack_ids: tuple[str, ...] = ()
     set: tuple[Named, ...] = ()
     clear: tuple[Named, ...] = ()
@@ -47,7 +49,13 @@ class BossFields:
     @functools.cached_property
     def seen(self) -> tuple[str, ...]:
         """What a look at a fight reads."""
-        return (*self.glanced, self.max_hp, self.heading, self.position, self.animation_time)
+        return (*self.glanced, self.max_hp, *self.other_max_hp, self.heading, self.position, self.animation_time)
+
+    def max_in(self, seen: Mapping[str, Any]) -> int:
+        """His most HP, by values read before: the first that can be true, of several places that it may lie at."""
+        places = (self.max_hp, *self.other_max_hp)
+        return int(next((seen[name] for name in places if 0 < seen[name] <= MOST_HP and seen[name] >= seen[self.hp]),
+                        seen[self.max_hp]))  # fmt: skip
 
 
 @functools.cache
@@ -104,7 +112,8 @@ class Boss:
     @property
     def max_hp(self) -> int:
         """His most HP; wrong unless his map is loaded."""
-        return self._pointers.integer(self.fields.max_hp)
+        fields = self.fields
+        return fields.max_in(self._pointers.values(fields.hp, fields.max_hp, *fields.other_max_hp))
 
     def reset_hp(self) -> None:
         """Fill his HP."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from soulsgym.actions import Button
 from soulsgym.errors import MisuseError, ReadFailed
 from soulsgym.game.addresses import load_bonfires
 from soulsgym.game.titles import values as of
@@ -53,7 +54,7 @@ class DarkSoulsIII(FightTitle):
 
     game_id = "DarkSoulsIII"
     process_name = "DarkSoulsIII.exe"
-    data = "darksouls3"
+    folder = "darksouls3"
     bonfire_field = "LastBonfire"
     kept = (
         "PlayerNoDeath", "AllNoDeath", "AllNoHit", "AllNoAttack", "AllNoMove", "AllNoDurabilityLoss",
@@ -66,6 +67,12 @@ class DarkSoulsIII(FightTitle):
     death_animations = ("Death",)
     throw_animations = ("ThrowAtk", "ThrowDef")
     weapon_animations = ("AttackRight",)
+    buttons = {  # noqa: RUF012 (declared as a ClassVar)
+        "AttackRightLight": Button.LIGHT,
+        "AttackRightHeavy": Button.HEAVY,
+        "ParryLeft": Button.PARRY,
+    }
+    walk_animations = ("Idle", "Move", "Walk", "Run", "Dash")
     weapon_advice = "equip the sword in the right hand, the shield in the left"
 
     player_animation_time = of.real("PlayerAnimationTime", "Seconds since it began.")
@@ -112,7 +119,7 @@ class DarkSoulsIII(FightTitle):
             player_sp=seen["PlayerSP"],
             player_max_sp=seen["PlayerMaxSP"],
             boss_hp=seen[fields.hp],
-            boss_max_hp=seen[fields.max_hp],
+            boss_max_hp=fields.max_in(seen),
             player_pose=pose_of(seen["PlayerA"], seen["PlayerX"]),
             boss_pose=pose_of(seen[fields.heading], seen[fields.position]),
             camera_pose=(camera[4], camera[6], camera[5], camera[0], camera[2], camera[1]),
@@ -218,7 +225,7 @@ class DarkSoulsIII(FightTitle):
     def _set_bonfire(self, name: str) -> None:
         super()._set_bonfire(name)
         # A warp would load the right variant of the map by itself; a respawn loads the one that this byte says.
-        variant = "untended" if name in load_bonfires(self.data).untended else "ash"
+        variant = "untended" if name in load_bonfires(self.folder).untended else "ash"
         self.pointers.write("UntendedGravesFlag", self.pointers.meaning("UntendedGravesFlag", variant))
 
     # ---- window

@@ -20,7 +20,7 @@ class EldenRing(Title):
 
     game_id = "EldenRing"
     process_name = "eldenring.exe"
-    data = "eldenring"
+    folder = "eldenring"
     bonfire_field = "LastGrace"
     kept = ("AllowPlayerDeath", "PlayerGravity")
     offline_advice = "choose System > Network > Play Offline, start the game without Easy Anti-Cheat"

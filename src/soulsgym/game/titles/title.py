@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from soulsgym.actions import Button
 from soulsgym.errors import GameHung, MisuseError, ReadFailed, SpeedControlError, StageFailed
 from soulsgym.game.addresses import AnimationNames, Value, load_addresses, load_attributes, load_bonfires
 from soulsgym.game.camera import CameraKeys
@@ -20,6 +21,7 @@ from soulsgym.game.capture import SIZE, check_size, resize
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.pointers import Pointers
 from soulsgym.game.titles.boss import Boss, find_boss_fields
+from soulsgym.game.titles.plausible import boss_faults, value_faults
 from soulsgym.game.titles.values import Glance, Numbers, Property, Sight, name_of, nonzero, vector, whole
 from soulsgym.game.waits import REAL_TIME, TimeSource, Waits
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from soulsgym.game.clock import Clock
     from soulsgym.game.keyboard import Keyboard
     from soulsgym.game.window import Window
+    from soulsgym.games.game import StaticGameData
+    from soulsgym.spec.game import GameSetup
 
 T = TypeVar("T")
 
@@ -50,8 +54,8 @@ class Title(ABC):
 
     game_id: ClassVar[str]
     process_name: ClassVar[str]
-    data: ClassVar[str]
-    """Its folder of data files."""
+    folder: ClassVar[str]
+    """Where its data files lie."""
     kept: ClassVar[tuple[str, ...]] = ()
     """Fields that are put back when we let go of the game."""
     bonfire_field: ClassVar[str]
@@ -81,11 +85,18 @@ class Title(ABC):
         time_source: TimeSource = REAL_TIME,
     ) -> None:
         self.memory, self.keyboard, self.window, self.clock = memory, keyboard, window, clock
-        self.pointers = Pointers(memory, load_addresses(self.data))
+        self.pointers = Pointers(memory, load_addresses(self.folder))
         self._time = time_source
         self._img_size = SIZE
         self._camera_keys = CameraKeys()
         self._bosses: dict[str, Boss] = {}
+
+    @property
+    def data(self) -> StaticGameData:
+        """What is known of the game without running it, in SoulsGym's tables."""
+        from soulsgym.games.game import StaticGameData
+
+        return StaticGameData(self.game_id)
 
     # ---- what is seen
 
@@ -214,11 +225,11 @@ class Title(ABC):
         """The attributes, in the order of title.toml."""
         block = self.pointers.read("PlayerStats")
         assert isinstance(block, bytes)
-        return tuple(struct.unpack_from("<i", block, one.offset)[0] for one in load_attributes(self.data))
+        return tuple(struct.unpack_from("<i", block, one.offset)[0] for one in load_attributes(self.folder))
 
     @player_stats.setter
     def player_stats(self, values: Sequence[int]) -> None:
-        attributes = load_attributes(self.data)
+        attributes = load_attributes(self.folder)
         if len(values) != len(attributes):
             names = ", ".join(one.name for one in attributes)
             raise MisuseError(f"player_stats cannot be set to {values!r}: give {len(attributes)} numbers, for {names}")
@@ -226,6 +237,7 @@ class Title(ABC):
             if int(value) != value or not one.low <= value <= one.high:
                 raise MisuseError(f"{one.name} cannot be {value!r}: give a whole number from {one.low} to {one.high}")
         start = self.pointers.address("PlayerStats")
+        self.pointers.written = True
         for one, value in zip(attributes, values, strict=True):
             self.memory.write(start + one.offset, struct.pack("<i", int(value)))
 
@@ -233,7 +245,7 @@ class Title(ABC):
     def last_bonfire(self) -> str:
         """The place at which the player comes back after death."""
         number = self.pointers.integer(self.bonfire_field)
-        name = load_bonfires(self.data).names.get(number)
+        name = load_bonfires(self.folder).names.get(number)
         if name is None:
             raise ReadFailed(
                 self.pointers.address(self.bonfire_field), f"{number} is the id of no place that we know of to rest at"
@@ -245,7 +257,7 @@ class Title(ABC):
         self._set_bonfire(name)
 
     def _set_bonfire(self, name: str) -> None:
-        self.pointers.write(self.bonfire_field, load_bonfires(self.data).id_of(name))
+        self.pointers.write(self.bonfire_field, load_bonfires(self.folder).id_of(name))
 
     @property
     def is_ingame(self) -> bool:
@@ -346,6 +358,21 @@ class Title(ABC):
         for bit, mask in bits.items():
             self.pointers.set_bit(name, bit, bool(value & mask))
 
+    @property
+    def was_written(self) -> bool:
+        """Has anything been written into the game?"""
+        return self.pointers.written
+
+    # ---- can it be true?
+
+    def faults(self, size: tuple[int, int] | None = None) -> list[str]:
+        """What is read from memory and cannot be true, a sentence each; `size` is that of the window's client area."""
+        return value_faults(self.pointers, self.folder, self.bonfire_field, size)
+
+    def boss_faults(self, plan: GameSetup) -> list[str] | None:
+        """The same of a boss; None if he is not there."""
+        return boss_faults(self.pointers, plan)
+
     def clear_cache(self) -> None:
         """Forget all addresses. Not needed: they are checked at every use."""
         self.pointers.forget()
@@ -371,6 +398,10 @@ class FightTitle(Title):
     """Names of animations in which the game allows no lock-on."""
     weapon_animations: ClassVar[tuple[str, ...]]
     """How the names of attacks begin that the right weapon gives."""
+    buttons: ClassVar[Mapping[str, Button]] = {}
+    """How the names of animations begin that a button gives, where a person's presses are to be told."""
+    walk_animations: ClassVar[tuple[str, ...]] = ()
+    """How the names of animations begin in which the player walks or stands."""
     weapon_advice: ClassVar[str]
     """What to tell somebody whose attacks have other names."""
 
@@ -392,7 +423,7 @@ class FightTitle(Title):
     def boss(self, name: str) -> Boss:
         """A boss by name; a MisuseError if there is none."""
         if name not in self._bosses:
-            self._bosses[name] = Boss(self, name, find_boss_fields(self.data, name))
+            self._bosses[name] = Boss(self, name, find_boss_fields(self.folder, name))
         return self._bosses[name]
 
     @abstractmethod

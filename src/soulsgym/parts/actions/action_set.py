@@ -39,7 +39,7 @@ def _fill_open(masks: Any, indices: Any, out: Any) -> None:
             out[i] = True
 
 
-_open_into: Any = njit(nogil=True, cache=True)(_fill_open)
+_open_into: Any = njit(cache=True)(_fill_open)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,11 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from soulsgym.compiling import is_compiled
 from soulsgym.errors import MisuseError
 from soulsgym.parts.registry import find, make_part, refuse_unknown, register, resolve, takes_fights
 from soulsgym.parts.rewards.reward import Reward
-from soulsgym.parts.rewards.term import KIND, TermKind, check_needs, is_compiled, make_term
+from soulsgym.parts.rewards.term import KIND, TermKind, check_needs, make_term
 from soulsgym.parts.rewards.terms import ORDER
 from soulsgym.parts.rewards.weighted import WeightedReward
 from soulsgym.spec import FightSpec

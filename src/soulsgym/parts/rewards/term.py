@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from soulsgym.compiling import is_compiled
 from soulsgym.errors import MisuseError, suggestion
 from soulsgym.parts.registry import origin_of, register, takes_fights
 from soulsgym.parts.rewards.reward import Flags, State
@@ -131,11 +132,6 @@ def check_needs(what: str, needs: Sequence[str]) -> None:
     for field in needs:
         if field not in FIELDS:
             raise MisuseError(f"{what} needs {field!r}, which is no field of a fight{suggestion(field, FIELDS)}")
-
-
-def is_compiled(given: Any) -> bool:
-    """Is this a function compiled by Numba?"""
-    return hasattr(given, "py_func")
 
 
 def arguments_of(function: Any) -> tuple[str, ...]:

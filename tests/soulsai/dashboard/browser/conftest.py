@@ -135,9 +135,9 @@ def live(site):
     shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser(chromium):
-    """Chromium. For a module, not the session: while it runs, this thread has an event loop, which others trip over."""
+    """Chromium, for this folder, not for the session: while it runs, its event loop is in the way of others."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with api.sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=1000 * START_S)

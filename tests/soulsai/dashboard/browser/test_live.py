@@ -101,7 +101,7 @@ def test_a_live_run_is_seen_and_controlled(site, live, open_page, wait):
     page.wait_for_selector(".requests li.done[data-action=save]")
     wait(lambda: sorted(folder.glob("checkpoints/[0-9]*")) != before, what="a checkpoint")
 
-    # Pause: it stands still, says so, and stays until it is resumed.
+    # Pause: it stands still, says so, and stays until it is unpaused.
     assert "Nothing is lost" in ask(page, "pause", "Pause")
     page.wait_for_selector(".requests li.done[data-action=pause]")
     assert state(folder)["state"] == "paused"
@@ -111,13 +111,13 @@ def test_a_live_run_is_seen_and_controlled(site, live, open_page, wait):
     page.wait_for_timeout(1500)
     assert last_step(folder) == step
 
-    ask(page, "resume", "Resume")
-    page.wait_for_selector(".requests li.done[data-action=resume]")
+    ask(page, "unpause", "Unpause")
+    page.wait_for_selector(".requests li.done[data-action=unpause]")
     page.wait_for_selector(".header .pill[data-state=running]")
     wait(lambda: last_step(folder) > step, what="a step after the pause")
 
     # Stop: it saves and ends.
-    assert "souls train --resume" in ask(page, "stop", "Stop")
+    assert f"souls train --resume {folder}" in ask(page, "stop", "Stop")
     wait(lambda: process.poll() is not None, what="the end of the process")
     assert state(folder)["state"] == "stopped"
     page.wait_for_selector(".requests li.done[data-action=stop]")

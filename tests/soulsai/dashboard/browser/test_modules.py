@@ -94,7 +94,8 @@ def test_configs_are_compared_setting_by_setting(ask):
     two = '[run]\nseed = 2\nsteps = 5\n\n[network]\nhidden = [\n  16,\n  32,\n]\nname = "a = [b"\nextra = true\n'
     assert ask("toml_lines", "differences", [one, two]) == [
         {"key": "network.extra", "values": [None, "true"]},
-        {"key": "network.hidden", "values": ["[ 16, 16, ]", "[ 16, 32, ]"]},
+        {"key": "network.hidden", "values": ["[16, 16]", "[16, 32]"]},
         {"key": "run.seed", "values": ["1", "2"]},
     ]
     assert ask("toml_lines", "differences", [one, one]) == []
+    assert ask("toml_lines", "differences", [one, one.replace("[\n  16,\n  16,\n]", "[16, 16]")]) == []

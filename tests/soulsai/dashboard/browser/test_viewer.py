@@ -244,15 +244,15 @@ def test_on_a_phone(watch, wait, pictures):
 
 def test_names_from_outside_are_text(site, watch, tmp_path):
     """A recording whose names are markup shows them as text."""
-    from soulsai.evaluation.thoughts import read_told, write_told
+    from soulsai.evaluation.thoughts import read_fight_file, write_fight_file
 
     root, _ = site
     folder = root / "first" / "recordings"
     source = sorted(folder.glob("eval-*.npz"))[0]
-    told = read_told(source)
+    told = read_fight_file(source)
     odd = "<img src=x onerror=document.title='caught'>"
     target = folder / "odd.npz"
-    write_told(target, told.recording, {"engine": odd, "run": odd})
+    write_fight_file(target, told.recording, {"engine": odd, "run": odd})
     try:
         page = watch("first", "odd")
         page.wait_for_timeout(300)

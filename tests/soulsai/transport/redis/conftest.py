@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from soulsai.runtime.redis_server import OwnServer
 from soulsai.transport.redis.access import invite
 from soulsai.transport.redis.connection import connect
 from soulsai.transport.redis.keys import Keys
 from soulsai.transport.redis.learner import RedisLearnerLink
-from soulsai.transport.redis.server import OwnServer
 from soulsai.transport.redis.worker import RedisWorkerLink
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -89,7 +89,7 @@ def make_worker(opened):
 
     def make(address, worker=WORKER, **settings):
         defaults = {"max_chunks": 5000, "buffer_bytes": 1 << 20, "waits": True, "beat_s": 0.1}
-        opened.append(RedisWorkerLink(address, worker, **{**defaults, **settings}))
+        opened.append(RedisWorkerLink(address, worker, **{**defaults, **settings}).start())
         return opened[-1]
 
     return make

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
-from soulsai.transport.links import Parcel
-from soulsai.transport.redis.ledger import check_books, look
+import numpy as np
+
+from soulsai.transport.frames import Kind, encode
+from soulsai.transport.links import Account, Message
+from soulsai.transport.redis.entries import read_entry, write_entry
+from soulsai.transport.redis.report import look_at, snapshot
 
 WORKER = "alice.1.abcdef"
 
@@ -17,21 +22,30 @@ def until(condition, limit_s=60.0):
         time.sleep(0.005)
 
 
+def parcel(sequence, rows=10, size=100, worker=WORKER, run="any"):
+    """A message whose frame has an array of so many bytes."""
+    frame = encode(
+        Kind.CHUNK, run=run, worker=worker, sequence=sequence, rows=rows,
+        arrays={"pool": np.zeros(size, np.uint8)}, squeeze=False,
+    )  # fmt: skip
+    return Message(worker, sequence, rows, frame)
+
+
+FRAME_BYTES = len(parcel(1, size=0).frame)
+
+
 def append(admin, keys, *numbers, worker=WORKER, rows=10):
     """As its worker does."""
-    sent = int(admin.hget("test", worker) or 0)
-    for number in numbers:
-        sent += rows
-        pipe = admin.pipeline(transaction=True)
-        fields = {"w": worker, "q": number, "r": rows, "f": b"frame %d" % number}
-        pipe.xadd(keys.experience(keys.name_of(worker)), fields)
-        pipe.hset(keys.account(worker), "1", b'{"sent": %d}' % sent)
-        pipe.execute()
-    admin.hset("test", worker, sent)
+    pushed = admin.hincrby("test", worker, rows * len(numbers)) - rows * len(numbers)
+    entries = [
+        write_entry(parcel(number, rows, worker=worker), time.time(), pushed + rows * count)
+        for count, number in enumerate(numbers, 1)
+    ]
+    admin.rpush(keys.experience(keys.name_of(worker)), *entries)
 
 
-def numbers(deliveries):
-    return [delivery.parcel.sequence for delivery in deliveries]
+def numbers(messages):
+    return [message.sequence for message in messages]
 
 
 def take(learner, count):
@@ -40,23 +54,41 @@ def take(learner, count):
     return found
 
 
+@dataclass(frozen=True)
+class Book:
+    """The account of a worker life beside the rows that were found on their way at the same moment."""
+
+    account: Account
+    measured: int
+
+    @property
+    def closes(self):
+        return self.account.in_flight == self.measured
+
+
+def check_books(admin, keys):
+    seen = snapshot(admin, keys, entries=True)
+    return [Book(seen.account(worker), seen.in_flight.get(worker, 0)) for worker in seen.lives()]
+
+
+def look(admin, keys, **limits):
+    """All workers as the operator sees them."""
+    return look_at(admin, keys, **limits)["workers"]
+
+
 def books(admin, keys):
     found = check_books(admin, keys)
     assert all(book.closes for book in found), found
     return {book.account.worker: book for book in found}
 
 
-def parcel(sequence, rows=10, size=100, worker=WORKER):
-    return Parcel(worker, sequence, rows, sequence.to_bytes(4, "little") + bytes(size - 4))
-
-
 def states(admin, keys):
     """Of all workers, as the operator sees them."""
-    return [row.state for row in look(admin, keys).workers]
+    return [row["state"] for row in look(admin, keys)]
 
 
 def sequences(admin, keys, name="alice"):
-    return [int(fields[b"q"]) for _, fields in admin.xrange(keys.experience(name))]
+    return [read_entry(name, data).sequence for data in admin.lrange(keys.experience(name), 0, -1)]
 
 
 def book(admin, keys, worker=WORKER):

@@ -6,6 +6,7 @@ import stat
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 
 from soulsai.errors import TransportError
 from soulsai.transport.redis import certificates
@@ -41,18 +42,13 @@ def test_only_the_owner_may_read_the_keys(tmp_path):
         assert stat.S_IMODE((tmp_path / "tls" / name).stat().st_mode) == 0o600
 
 
-def test_they_last_ten_years_and_began_yesterday(tmp_path):
-    certificate = x509.load_pem_x509_certificate(make_certificates(tmp_path, []).certificate.read_bytes())
+def test_they_last_for_years_and_began_long_ago(tmp_path):
+    files = make_certificates(tmp_path, [])
     now = datetime.datetime.now(datetime.UTC)
-    assert certificate.not_valid_before_utc < now - datetime.timedelta(hours=12)
-    assert certificate.not_valid_after_utc > now + datetime.timedelta(days=3600)
-
-
-def test_they_are_kept_while_they_do(tmp_path):
-    make_certificates(tmp_path, ["a.example", "b.example"])
-    before = contents(tmp_path)
-    make_certificates(tmp_path, ["b.example"])
-    assert contents(tmp_path) == before
+    for file in (files.ca, files.certificate):
+        certificate = x509.load_pem_x509_certificate(file.read_bytes())
+        assert certificate.not_valid_before_utc < now - datetime.timedelta(hours=12)
+        assert certificate.not_valid_after_utc > now + datetime.timedelta(days=3 * 365)
 
 
 def test_a_new_host_name_needs_no_new_file_at_the_friends(tmp_path):
@@ -65,37 +61,42 @@ def test_a_new_host_name_needs_no_new_file_at_the_friends(tmp_path):
     assert after["server.crt"] != before["server.crt"]
 
 
-def test_one_that_ends_soon_is_made_anew(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(certificates, "LIFETIME", datetime.timedelta(days=20))
+def test_an_authority_that_ends_soon_is_made_anew(tmp_path, monkeypatch, caplog):
     make_certificates(tmp_path, [])
     before = contents(tmp_path)
-    monkeypatch.undo()
+    monkeypatch.setattr(certificates, "MARGIN", datetime.timedelta(days=365 * 2000))
     make_certificates(tmp_path, [])
     after = contents(tmp_path)
     assert all(after[name] != before[name] for name in before)
     assert "send it to all who joined" in caplog.text
 
 
-@pytest.mark.parametrize("name", ["server.crt", "server.key"])
+def verify(files):
+    ca, server = (x509.load_pem_x509_certificate(file.read_bytes()) for file in (files.ca, files.certificate))
+    server.verify_directly_issued_by(ca)
+    key = serialization.load_pem_private_key(files.key.read_bytes(), password=None)
+    assert key.public_key() == server.public_key()
+
+
+@pytest.mark.parametrize("name", ["server.crt", "server.key", "ca.crt", "ca.key"])
 @pytest.mark.parametrize("damage", [b"", b"rubbish", None])
-def test_a_damaged_one_is_made_anew_by_the_same_authority(tmp_path, name, damage):
+def test_a_damaged_file_is_made_anew_and_the_authority_only_if_it_must(tmp_path, name, damage):
     make_certificates(tmp_path, [])
     before = contents(tmp_path)
     (tmp_path / name).unlink() if damage is None else (tmp_path / name).write_bytes(damage)
-    make_certificates(tmp_path, [])
-    assert contents(tmp_path)["ca.crt"] == before["ca.crt"]
-    assert contents(tmp_path)["server.crt"] != before["server.crt"]
-    assert certificates._read(tmp_path / "server.crt", tmp_path / "server.key")
+    verify(make_certificates(tmp_path, []))
+    assert (contents(tmp_path)["ca.crt"] == before["ca.crt"]) is name.startswith("server")
 
 
-def test_a_key_of_another_certificate_is_noticed(tmp_path):
+def test_a_key_of_another_authority_is_noticed(tmp_path):
     one, other = make_certificates(tmp_path / "one", []), make_certificates(tmp_path / "other", [])
-    one.key.write_bytes(other.key.read_bytes())
-    make_certificates(tmp_path / "one", [])
-    assert one.key.read_bytes() != other.key.read_bytes()
+    (tmp_path / "one" / "ca.key").write_bytes((tmp_path / "other" / "ca.key").read_bytes())
+    assert make_certificates(tmp_path / "one", []) == one
+    verify(one)
+    assert one.ca.read_bytes() != other.ca.read_bytes()
 
 
-@pytest.mark.parametrize("host", ["", "a b", "a/b", "*.example", "x" * 300, "a..b", "redis://a"])
+@pytest.mark.parametrize("host", ["", "a b", "a/b", "*.example", "x" * 300, "a..b", "redis://a", "10.0.0.0/8", "a@b"])
 def test_what_is_no_host_is_refused(tmp_path, host):
     with pytest.raises(TransportError, match="neither a host name nor an address"):
         make_certificates(tmp_path, [host])

@@ -4,11 +4,11 @@ import pytest
 from redis.exceptions import NoPermissionError
 
 from soulsai.errors import TransportError
+from soulsai.runtime.redis_server import OwnServer
 from soulsai.transport.redis.access import invite
 from soulsai.transport.redis.connection import connect
 from soulsai.transport.redis.foreign import DEFAULT_USER, shortcomings
 from soulsai.transport.redis.keys import Keys
-from soulsai.transport.redis.server import OwnServer
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +54,14 @@ def test_users_that_are_not_kept(admin, monkeypatch):
     settings = {"appendonly": "yes", "aclfile": "", "maxmemory-policy": "noeviction"}
     monkeypatch.setattr(type(admin), "config_get", lambda self, pattern: settings)
     assert "aclfile" in "".join(shortcomings(admin))
+
+
+def test_large_messages_that_are_not_taken(boss):
+    boss.config_set("proto-max-bulk-len", 1 << 20)
+    told = shortcomings(boss)
+    boss.config_set("proto-max-bulk-len", 64 << 20)
+    assert len(told) == 1
+    assert "proto-max-bulk-len 1048576" in told[0]
 
 
 def test_one_that_is_too_old(admin, monkeypatch):

@@ -28,6 +28,19 @@ def opened(standin):
     return DarkSoulsIII(ProcessMemory(open_process(standin.pid)))
 
 
+@pytest.fixture(scope="module")
+def _kept():
+    return []
+
+
+@pytest.fixture
+def lasting(wine, standin_exe, _kept):
+    """One stand-in for all tests that leave it as it was; another one if a test needed its room."""
+    if not _kept or not _kept[-1].is_running():
+        _kept.append(wine.start("--start", "arena", executable=standin_exe))
+    return _kept[-1]
+
+
 def wait_until(happens, limit_s=60.0):
     limit = time.monotonic() + limit_s
     while not happens():
@@ -72,27 +85,30 @@ def test_every_property_can_be_read_and_is_plausible(game, standin):
         ("last_bonfire", "Firelink Shrine"), ("player_stats", (9, 12, 10, 11, 15, 13, 12, 9, 9, 7)),
     ],
 )  # fmt: skip
-def test_what_is_written_is_seen_again_some_ticks_later(game, standin, name, value):
+def test_what_is_written_is_seen_again_some_ticks_later(lasting, name, value):
+    game = opened(lasting)
     game.allow_attacks = game.allow_moves = False
     saved = getattr(game, name)
     setattr(game, name, value)
-    standin.wait_ticks(5)
+    lasting.wait_ticks(5)
     assert getattr(game, name) == value
     setattr(game, name, saved)
-    standin.wait_ticks(2)
+    lasting.wait_ticks(2)
     assert getattr(game, name) == saved
 
 
-def test_flags_of_the_story_are_written_and_seen_again(game, standin):
+def test_flags_of_the_story_are_written_and_seen_again(lasting):
+    game = opened(lasting)
     for ready in (True, False, True):
         game.iudex_flags = ready
-        standin.wait_ticks(3)
+        lasting.wait_ticks(3)
         assert game.iudex_flags is ready
 
 
-def test_the_play_time_goes_on_from_where_it_is_set(game, standin):
+def test_the_play_time_goes_on_from_where_it_is_set(lasting):
+    game = opened(lasting)
     game.time = (1 << 31) + 1000
-    standin.wait_ticks(6)
+    lasting.wait_ticks(6)
     assert 1000 < game.time - (1 << 31) < 60_000
     start = game.time
     game.sleep(0.3)
@@ -120,7 +136,7 @@ def test_the_boss_is_put_somewhere(game, standin):
     np.testing.assert_allclose(standin.look().boss[:2], (pose[0] + 1.5, pose[1] - 1.5), atol=0.5)
 
 
-def test_looks_at_a_running_game_are_consistent_and_cost_one_call(game, standin):
+def test_looks_at_a_running_game_are_consistent_and_cost_one_call(game):
     game.look("iudex")
     before, count = game.memory.process.calls, 400
     times = [game.look("iudex").time_ms for _ in range(count)]
@@ -173,13 +189,16 @@ def test_vordt_is_read_on_his_own_map(start_standin):
     np.testing.assert_allclose(game.vordt_pose[:3], standin.look().boss[:3], atol=0.5)
 
 
-def test_two_games_at_once_never_mix(two_standins):
-    first, second = map(opened, two_standins)
-    first.allow_attacks = second.allow_attacks = False
-    first.player_hp, second.player_hp = 111, 222
-    for standin in two_standins:
+def test_two_games_at_once_never_mix(start_standin):
+    standins, games = [], []
+    for room in (0, 1):
+        standins.append(start_standin("--start", "arena", room=room))
+        games.append(opened(standins[-1]))
+        games[-1].allow_attacks = False  # at once: the other one may take longer to start than the player lives
+    games[0].player_hp, games[1].player_hp = 111, 222
+    for standin in standins:
         standin.wait_ticks(3)
-    assert (first.player_hp, second.player_hp) == (111, 222)
+    assert [game.player_hp for game in games] == [111, 222]
 
 
 def test_another_version_is_refused(start_standin, tmp_path):

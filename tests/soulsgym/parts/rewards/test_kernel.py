@@ -143,6 +143,7 @@ def run(folder, value, helper, module="mine"):
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
 
 
+@pytest.mark.slow
 def test_a_users_loop_is_kept_on_disk_until_its_text_changes(tmp_path):
     assert run(tmp_path, 1.0, 2.0) == ["3.0", "0", "1"]
     assert run(tmp_path, 1.0, 2.0) == ["3.0", "1", "0"]
@@ -150,6 +151,7 @@ def test_a_users_loop_is_kept_on_disk_until_its_text_changes(tmp_path):
     assert run(tmp_path, 5.0, 4.0) == ["9.0", "0", "1"]
 
 
+@pytest.mark.slow
 def test_the_same_term_in_another_module_is_another_loop(tmp_path):
     """What is kept on disk imports the module of its functions, which may be gone."""
     assert run(tmp_path, 1.0, 2.0) == ["3.0", "0", "1"]

@@ -1,6 +1,6 @@
 // Play, pause, step, scrub, speed; by button, key and finger.
 
-import { fitted, make, sign, write } from "./elements.js";
+import { el, fitted, setText, sign } from "./elements.js";
 
 export const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
 const MARKS = { hurt: ["#ff5a3c", 1], dealt: ["#d9a93c", 0.55], dodged: ["#3fbf68", 0.8] };
@@ -12,13 +12,13 @@ function legend(scene) {
   const entries = Object.entries(names).filter(([kind]) => scene.events.some((event) => event.kind === kind));
   const rows = entries.map(([kind, name]) => [MARKS[kind][0], name]);
   if (scene.phaseChanges.length) rows.push([PHASE_COLOUR, "next phase"]);
-  return make(
+  return el(
     "span",
     { class: "fv-legend" },
     ...rows.map(([colour, name]) => {
-      const mark = make("i");
+      const mark = el("i");
       mark.style.background = colour;
-      return make("span", {}, mark, name);
+      return el("span", {}, mark, name);
     }),
   );
 }
@@ -29,21 +29,21 @@ export class Controls {
     this.scene = scene;
     this.does = does;
     const button = (name, label, key, run) =>
-      make(
+      el(
         "button",
         { type: "button", class: "fv-button", "aria-label": label, title: `${label} (${key})`, "data-do": name, onclick: run },
         sign(name),
       );
     this.play = button("play", "Play", "space", () => does.toggle());
-    this.speed = make(
+    this.speed = el(
       "select",
       { class: "fv-speed", "aria-label": "Speed", title: "Speed ([ slower, ] faster)" },
-      ...SPEEDS.map((value) => make("option", { value: String(value), text: `${value}×` })),
+      ...SPEEDS.map((value) => el("option", { value: String(value), text: `${value}×` })),
     );
     this.speed.addEventListener("change", () => does.speed(Number(this.speed.value)));
-    this.now = make("span");
-    this.clock = make("span", { class: "fv-clock" }, this.now, make("span", { class: "fv-whole", text: ` / ${scene.duration.toFixed(1)}` }), " s");
-    this.range = make("input", {
+    this.now = el("span");
+    this.clock = el("span", { class: "fv-clock" }, this.now, el("span", { class: "fv-whole", text: ` / ${scene.duration.toFixed(1)}` }), " s");
+    this.range = el("input", {
       type: "range",
       class: "fv-range",
       min: "0",
@@ -53,10 +53,10 @@ export class Controls {
       "aria-label": "Time of the fight",
     });
     this.range.addEventListener("input", () => does.seek(scene.time[Number(this.range.value)]));
-    this.marks = make("canvas", { class: "fv-marks", "aria-hidden": "true" });
+    this.marks = el("canvas", { class: "fv-marks", "aria-hidden": "true" });
     this.unfit = fitted(this.marks, (width, height) => this.drawMarks(width, height));
     const wide = (tag, name, text, attributes) =>
-      make(tag, { class: "fv-button fv-wide", "data-do": name, "aria-label": text, ...attributes }, sign(name), make("span", { text }));
+      el(tag, { class: "fv-button fv-wide", "data-do": name, "aria-label": text, ...attributes }, sign(name), el("span", { text }));
     this.share =
       shareHref &&
       wide("a", "share", "Share", {
@@ -68,11 +68,11 @@ export class Controls {
     this.loss =
       does.nextLoss &&
       wide("button", "loss", "Next loss", { type: "button", title: "Next lost fight (n)", onclick: () => does.nextLoss() });
-    this.root = make(
+    this.root = el(
       "div",
       { class: "fv-controls", role: "group", "aria-label": "Playing" },
-      make("div", { class: "fv-scrub" }, this.marks, this.range),
-      make(
+      el("div", { class: "fv-scrub" }, this.marks, this.range),
+      el(
         "div",
         { class: "fv-buttons" },
         button("back", "Step back", "←", () => does.step(-1)),
@@ -80,7 +80,7 @@ export class Controls {
         button("forward", "Step forward", "→", () => does.step(1)),
         this.clock,
         this.speed,
-        make("span", { class: "fv-gap" }),
+        el("span", { class: "fv-gap" }),
         legend(scene),
         this.loss,
         this.share,
@@ -150,7 +150,7 @@ export class Controls {
     }
     if (this.range.value !== String(record)) this.range.value = String(record);
     this.range.setAttribute("aria-valuetext", `${time.toFixed(1)} s of ${this.scene.duration.toFixed(1)} s`);
-    write(this.now, time.toFixed(1));
+    setText(this.now, time.toFixed(1));
     if (this.speed.value !== String(speed)) this.speed.value = String(speed);
   }
 

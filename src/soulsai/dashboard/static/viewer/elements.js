@@ -1,21 +1,36 @@
-// Elements without HTML text: names from a recording become text, never markup.
+// Elements without HTML text: whatever comes from outside becomes text, never markup.
 
-const SVG_NAMES = "http://www.w3.org/2000/svg";
+const SVG = "http://www.w3.org/2000/svg";
+const isThere = (child) => child !== null && child !== undefined && child !== false;
 
-export function make(tag, attributes = {}, ...children) {
+export function el(tag, props = {}, ...children) {
   const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === undefined || value === null || value === false) continue;
-    if (name === "text") node.textContent = value;
-    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else node.setAttribute(name, value === true ? "" : value);
+  for (const [key, value] of Object.entries(props)) {
+    if (!isThere(value)) continue;
+    if (key === "text") node.textContent = value;
+    else if (key === "style") for (const [name, part] of Object.entries(value)) node.style.setProperty(name, part);
+    else if (key === "data") Object.assign(node.dataset, value);
+    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else node.setAttribute(key, value === true ? "" : value);
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  node.append(...children.flat(Infinity).filter(isThere));
   return node;
 }
 
-// Text is only touched when it changes: this is asked sixty times a second.
-export function write(node, text) {
+export function fill(node, ...children) {
+  node.replaceChildren(...children.flat(Infinity).filter(isThere));
+  return node;
+}
+
+export function svg(tag, attributes = {}, ...children) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+
+// Text is only touched when it changes: no needless layout sixty times a second.
+export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
@@ -30,14 +45,8 @@ const SIGNS = {
 };
 
 export function sign(name) {
-  const picture = document.createElementNS(SVG_NAMES, "svg");
-  const path = document.createElementNS(SVG_NAMES, "path");
-  for (const [key, value] of Object.entries({ viewBox: "0 0 16 16", width: "18", height: "18", "aria-hidden": "true" }))
-    picture.setAttribute(key, value);
-  path.setAttribute("d", SIGNS[name]);
-  path.setAttribute("fill", "currentColor");
-  picture.append(path);
-  return picture;
+  const path = svg("path", { d: SIGNS[name], fill: "currentColor" });
+  return svg("svg", { viewBox: "0 0 16 16", width: "18", height: "18", "aria-hidden": "true" }, path);
 }
 
 // A canvas as fine as the screen; calls back with its size in CSS pixels whenever that changes.

@@ -1,6 +1,6 @@
 // What the agent thinks: the actions it weighs, the value it expects, and the layers of its network.
 
-import { fitted, make, write } from "./elements.js";
+import { el, fitted, setText } from "./elements.js";
 
 const NOTHING = 19;
 const FADE_MS = 140;
@@ -14,13 +14,13 @@ export class Panels {
     this.network = scene.thoughts?.layers.length ? new Network(scene) : null;
     const { thoughts, raw } = scene;
     const title = { q: "Q values", probability: "Action probabilities" }[thoughts?.kind] ?? "Actions";
-    this.root = make(
+    this.root = el(
       "aside",
       { class: "fv-panels", "aria-label": "What the agent thinks" },
-      make("section", {}, make("h3", {}, title, this.actions.note), this.actions.root),
-      this.value && make("section", {}, make("h3", {}, "Value of the state", this.value.note), this.value.root),
-      this.network && make("section", {}, make("h3", { text: "Network" }), this.network.root),
-      !thoughts && make("p", { class: "fv-reason", text: thoughtless(raw.reason) }),
+      el("section", {}, el("h3", {}, title, this.actions.note), this.actions.root),
+      this.value && el("section", {}, el("h3", {}, "Value of the state", this.value.note), this.value.root),
+      this.network && el("section", {}, el("h3", { text: "Network" }), this.network.root),
+      !thoughts && el("p", { class: "fv-reason", text: thoughtless(raw.reason) }),
     );
   }
 
@@ -41,16 +41,16 @@ const thoughtless = (reason) => (reason ? `No thoughts to show: ${reason}.` : "N
 class Actions {
   constructor(scene) {
     this.scene = scene;
-    this.note = make("span", { class: "fv-note" });
+    this.note = el("span", { class: "fv-note" });
     const numbers = scene.thoughts?.actions ?? scene.raw.actions.map((_, number) => number);
     this.rows = numbers.map((number, position) => {
-      const fill = make("i");
-      const figure = make("span", { class: "fv-figure" });
-      const name = make("span", { class: "fv-name", text: scene.raw.actions[number] });
-      const root = make("li", {}, name, make("div", { class: "fv-track" }, fill), figure);
+      const fill = el("i");
+      const figure = el("span", { class: "fv-figure" });
+      const name = el("span", { class: "fv-name", text: scene.raw.actions[number] });
+      const root = el("li", {}, name, el("div", { class: "fv-track" }, fill), figure);
       return { number, position, fill, figure, root };
     });
-    this.root = make("ol", { class: "fv-actions" }, ...this.rows.map((row) => row.root));
+    this.root = el("ol", { class: "fv-actions" }, ...this.rows.map((row) => row.root));
     this.shown = -2;
   }
 
@@ -63,7 +63,7 @@ class Actions {
     const isNow = thoughts ? thoughts.isNow(record) : true;
     const played = scene.actionAfter(record);
     this.root.classList.toggle("idle", !isNow);
-    write(this.note, this.remark(record, isNow));
+    setText(this.note, this.remark(record, isNow));
     for (const row of this.rows) {
       row.root.classList.toggle("closed", !scene.isOpen(record, row.number) && !(isNow && k >= 0 && (thoughts.open[k] >> row.position) & 1));
       row.root.classList.toggle("chosen", isNow ? row.number === played : k >= 0 && thoughts.chosen[k] === row.position);
@@ -72,7 +72,7 @@ class Actions {
       const open = (thoughts.open[k] >> row.position) & 1;
       const share = thoughts.kind === "q" ? (score - thoughts.least) / Math.max(thoughts.most - thoughts.least, 1e-6) : score;
       row.fill.style.transform = `scaleX(${open ? Math.min(Math.max(share, 0), 1) : 0})`;
-      write(row.figure, open ? (thoughts.kind === "q" ? score.toFixed(2) : percent(score)) : "");
+      setText(row.figure, open ? (thoughts.kind === "q" ? score.toFixed(2) : percent(score)) : "");
     }
   }
 
@@ -92,8 +92,8 @@ function percent(share) {
 class Value {
   constructor(scene, onSeek) {
     this.scene = scene;
-    this.note = make("span", { class: "fv-note" });
-    this.root = make("canvas", { class: "fv-value", role: "img", "aria-label": "Value over the fight" });
+    this.note = el("span", { class: "fv-note" });
+    this.root = el("canvas", { class: "fv-value", role: "img", "aria-label": "Value over the fight" });
     this.root.addEventListener("pointerdown", (event) => {
       const { left, width } = this.root.getBoundingClientRect();
       onSeek(((event.clientX - left) / width) * scene.duration);
@@ -146,7 +146,7 @@ class Value {
     context.fillStyle = muted;
     context.fillRect(at - 0.5, 0, 1, this.height);
     const k = thoughts.of[this.record];
-    write(this.note, k >= 0 ? thoughts.value[k].toFixed(2) : "");
+    setText(this.note, k >= 0 ? thoughts.value[k].toFixed(2) : "");
     if (k < 0) return;
     context.beginPath();
     context.arc(at, y(thoughts.value[k]), 3, 0, 2 * Math.PI);
@@ -164,9 +164,9 @@ class Value {
 class Network {
   constructor(scene) {
     this.scene = scene;
-    this.told = make("p", { class: "fv-told", text: "point at a cell of the observation" });
+    this.told = el("p", { class: "fv-told", text: "point at a cell of the observation" });
     this.grids = scene.thoughts.layers.map((layer, i) => new Grid(scene, layer, i === 0 ? (unit) => this.tell(unit) : null, () => this.refresh()));
-    this.root = make("div", { class: "fv-network" }, ...this.grids.flatMap((grid, i) => (i === 0 ? [grid.figure, this.told] : [grid.figure])));
+    this.root = el("div", { class: "fv-network" }, ...this.grids.flatMap((grid, i) => (i === 0 ? [grid.figure, this.told] : [grid.figure])));
     this.k = -1;
     this.style = new Inks(this.root, () => this.refresh());
     this.from = this.grids.map((grid) => new Float32Array(grid.layer.units).fill(0));
@@ -180,12 +180,12 @@ class Network {
     const { thoughts } = this.scene;
     const name = thoughts.sights[unit];
     if (unit === null || !name || this.k < 0) {
-      write(this.told, "point at a cell of the observation");
+      setText(this.told, "point at a cell of the observation");
       return;
     }
     const layer = thoughts.layers[0];
     const value = ((layer.shades[this.k * layer.units + unit] - ZERO) / 127) * thoughts.sight_scale[unit];
-    write(this.told, `${name.replaceAll("_", " ")}  ${value.toFixed(2)}`);
+    setText(this.told, `${name.replaceAll("_", " ")}  ${value.toFixed(2)}`);
   }
 
   refresh() {
@@ -229,8 +229,8 @@ class Network {
 class Grid {
   constructor(scene, layer, onPoint, onSize) {
     this.layer = layer;
-    this.canvas = make("canvas", { class: "fv-grid", role: "img", "aria-label": `${layer.name}, ${layer.units} cells` });
-    this.figure = make("figure", {}, make("figcaption", {}, layer.name, make("span", { class: "fv-note", text: String(layer.units) })), this.canvas);
+    this.canvas = el("canvas", { class: "fv-grid", role: "img", "aria-label": `${layer.name}, ${layer.units} cells` });
+    this.figure = el("figure", {}, el("figcaption", {}, layer.name, el("span", { class: "fv-note", text: String(layer.units) })), this.canvas);
     this.unfit = fitted(this.canvas, (width, height) => {
       this.width = width;
       this.columns = Math.max(8, Math.min(layer.units, Math.floor(width / this.cell(width))));

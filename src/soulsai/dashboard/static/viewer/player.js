@@ -1,7 +1,7 @@
 // Plays one fight: picture, bars, thoughts and controls.
 
 import { Controls } from "./controls.js";
-import { make } from "./elements.js";
+import { el } from "./elements.js";
 import { Hud } from "./hud.js";
 import { Panels } from "./panels.js";
 import { Scene } from "./scene.js";
@@ -39,13 +39,13 @@ class Player {
       nextLoss: onNextLoss && touched(onNextLoss),
       touched: touched(() => {}),
     };
-    const canvas = make("canvas", { class: "fv-stage", role: "img", "aria-label": describe(raw) });
+    const canvas = el("canvas", { class: "fv-stage", role: "img", "aria-label": describe(raw) });
     canvas.addEventListener("click", does.toggle);
     this.hud = new Hud(this.scene);
     this.controls = new Controls(this.scene, does, { shareHref, shareName });
     this.panels = new Panels(this.scene, does.seek);
-    this.picture = make("div", { class: "fv-picture" }, canvas, this.hud.root);
-    this.root = make("div", { class: "fv-player-root" }, make("div", { class: "fv-main" }, this.picture, this.controls.root), this.panels.root);
+    this.picture = el("div", { class: "fv-picture" }, canvas, this.hud.root);
+    this.root = el("div", { class: "fv-player-root" }, el("div", { class: "fv-main" }, this.picture, this.controls.root), this.panels.root);
     element.append(this.root);
     this.stage = new Stage(canvas, this.scene);
     this.stage.again = () => this.draw(performance.now());

@@ -1,6 +1,6 @@
 // The page that somebody was sent: one fight, and who fought it.
 
-import { make } from "./elements.js";
+import { el } from "./elements.js";
 import { mountPlayer } from "./player.js";
 
 const sceneElement = document.getElementById("scene");
@@ -16,8 +16,8 @@ try {
     raw.engine === "game" ? "in the game" : raw.engine === "sim" ? "in the simulator" : "",
     about.variant && about.variant !== "standard" && `variant ${about.variant}`,
   ].filter(Boolean);
-  root.append(make("header", { class: "fv-head" }, make("h1", { text: raw.boss }), make("p", { text: told.join(" · ") })));
+  root.append(el("header", { class: "fv-head" }, el("h1", { text: raw.boss }), el("p", { text: told.join(" · ") })));
   window.fight = mountPlayer(root, raw, { autoplay: true });
 } catch (error) {
-  root.append(make("p", { class: "fv-reason", text: `This fight cannot be shown: ${error.message}` }));
+  root.append(el("p", { class: "fv-reason", text: `This fight cannot be shown: ${error.message}` }));
 }

@@ -1,6 +1,6 @@
 // The fights of a run: the list, the one that plays, and the newest by itself while the run goes on.
 
-import { make, write } from "./elements.js";
+import { el, setText } from "./elements.js";
 import { mountPlayer } from "./player.js";
 
 const STYLE = "/static/viewer/viewer.css";
@@ -21,10 +21,10 @@ class View {
     this.wanted = context.params?.get("fight") ?? null;
     this.live = !this.wanted && isLive(context.entry?.());
     this.following = this.wanted === null;
-    this.place = make("div", { class: "fv-place" });
-    this.list = make("ol", { class: "fv-list" });
-    this.caption = make("span", { class: "fv-caption", role: "status" });
-    this.liveButton = make(
+    this.place = el("div", { class: "fv-place" });
+    this.list = el("ol", { class: "fv-list" });
+    this.caption = el("span", { class: "fv-caption", role: "status" });
+    this.liveButton = el(
       "button",
       {
         type: "button",
@@ -33,22 +33,22 @@ class View {
         title: "Play the newest fight of the training as soon as it is there",
         onclick: () => this.setFollowing(!this.following),
       },
-      make("i"),
-      make("span", { text: "Live" }),
+      el("i"),
+      el("span", { text: "Live" }),
     );
     this.filters = ["all", "lost"].map((name) =>
-      make("button", { type: "button", "data-filter": name, text: name === "all" ? "All" : "Lost", onclick: () => this.setFilter(name) }),
+      el("button", { type: "button", "data-filter": name, text: name === "all" ? "All" : "Lost", onclick: () => this.setFilter(name) }),
     );
-    this.more = make("p", { class: "muted" });
-    this.frame = make(
+    this.more = el("p", { class: "muted" });
+    this.frame = el(
       "div",
       { class: "fv-view" },
       this.place,
-      make(
+      el(
         "div",
         { class: "fv-bar-top" },
-        make("h2", { text: "Fights" }),
-        make("div", { class: "fv-filter", role: "group", "aria-label": "Which fights" }, ...this.filters),
+        el("h2", { text: "Fights" }),
+        el("div", { class: "fv-filter", role: "group", "aria-label": "Which fights" }, ...this.filters),
         this.liveButton,
         this.caption,
       ),
@@ -165,9 +165,9 @@ class View {
     const fights = this.fights.filter((fight) => this.filter === "all" || isLost(fight));
     const lost = this.fights.filter((fight) => isLost(fight)).length;
     this.say(this.fights.length ? `${this.fights.length} recorded, ${lost} lost` : "");
-    this.list.replaceChildren(...fights.slice(0, SHOWN).map((fight) => make("li", {}, this.item(fight))));
+    this.list.replaceChildren(...fights.slice(0, SHOWN).map((fight) => el("li", {}, this.item(fight))));
     const older = fights.length > SHOWN ? `${fights.length - SHOWN} older ones are not listed.` : "";
-    write(this.more, !fights.length && this.fights.length ? "None of them was lost." : older);
+    setText(this.more, !fights.length && this.fights.length ? "None of them was lost." : older);
     this.markShown();
   }
 
@@ -176,7 +176,7 @@ class View {
     const left = isLost(fight) ? `boss at ${percent(fight.boss_hp_share)}` : `${percent(fight.player_hp_share)} health left`;
     const step = fight.step === null || fight.step === undefined ? "" : `step ${Number(fight.step).toLocaleString("en")}`;
     const where = [step, left, fight.engine === "game" ? "in the game" : "", fight.thoughts ? "" : "no thoughts"];
-    return make(
+    return el(
       "button",
       {
         type: "button",
@@ -185,10 +185,10 @@ class View {
         "data-won": String(!isLost(fight)),
         onclick: () => this.choose(fight.name),
       },
-      make("b", { text: fight.outcome }),
-      make("span", { text: fight.killed_by ? `by ${fight.killed_by}` : "" }),
-      make("span", { class: "fv-time", text: `${fight.time_s} s` }),
-      make("span", { class: "fv-where", text: where.filter(Boolean).join(" · ") }),
+      el("b", { text: fight.outcome }),
+      el("span", { text: fight.killed_by ? `by ${fight.killed_by}` : "" }),
+      el("span", { class: "fv-time", text: `${fight.time_s} s` }),
+      el("span", { class: "fv-where", text: where.filter(Boolean).join(" · ") }),
     );
   }
 
@@ -199,12 +199,12 @@ class View {
   }
 
   say(text) {
-    write(this.caption, text);
+    setText(this.caption, text);
   }
 
   tell(text) {
     if (this.player) this.say(text);
-    else this.place.replaceChildren(make("div", { class: "empty" }, make("p", { text })));
+    else this.place.replaceChildren(el("div", { class: "empty" }, el("p", { text })));
   }
 
   update(event) {
@@ -238,5 +238,5 @@ const isLive = (entry) => Boolean(entry && (entry.live ?? (entry.state === "runn
 
 function style() {
   if (document.querySelector(`link[href="${STYLE}"]`)) return;
-  document.head.append(make("link", { rel: "stylesheet", href: STYLE }));
+  document.head.append(el("link", { rel: "stylesheet", href: STYLE }));
 }

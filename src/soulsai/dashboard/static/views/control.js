@@ -1,4 +1,4 @@
-// Save, pause, resume, stop: with a question first. Nothing else can be changed from here.
+// Save, pause, unpause, stop: with a question first. Nothing else can be changed from here.
 
 import { runPath } from "../api.js";
 import { confirm } from "../dialogs.js";
@@ -17,15 +17,15 @@ const ACTIONS = {
   },
   pause: {
     label: "Pause",
-    what: "Training waits until it is resumed; the process stays.",
+    what: "Training waits until it is unpaused; the process stays.",
     question: "Pause this run?",
-    sentences: ["No steps and no updates are made until it is resumed, here or anywhere else. Nothing is lost.", "Its process stays and keeps its memory."],
+    sentences: ["No steps and no updates are made until it is unpaused, here or anywhere else. Nothing is lost.", "Its process stays and keeps its memory."],
     isDone: ({ state }) => state === "paused" || isOver(state),
   },
-  resume: {
-    label: "Resume",
+  unpause: {
+    label: "Unpause",
     what: "Training goes on where it was paused.",
-    question: "Resume this run?",
+    question: "Unpause this run?",
     sentences: ["Training goes on at the step at which it was paused."],
     isDone: ({ state, asked }) => (state !== "paused" && !asked.includes("pause")) || isOver(state),
   },
@@ -33,7 +33,7 @@ const ACTIONS = {
     label: "Stop",
     what: "Saves a checkpoint and ends the process.",
     question: "Stop this run?",
-    sentences: ["The trainer saves a checkpoint and its process ends. Workers of a served run wait for its return.", "It can be resumed later, but only from the command line: souls train --resume --run RUN"],
+    sentences: ["The trainer saves a checkpoint and its process ends. Workers of a served run wait for its return.", "It can be continued later from the command line: COMMAND"],
     danger: true,
     isDone: ({ state }) => isOver(state),
   },
@@ -89,9 +89,16 @@ export function mount(root, context) {
     if (follow.checked) log.scrollTop = log.scrollHeight;
   }
 
+  function command() {
+    const [root, entry] = [context.root(), context.entry()];
+    const folder = !root || root.split(/[\\/]/).pop() === context.run ? root || context.run : `${root}/${context.run}`;
+    const verb = entry?.served ? "serve" : entry?.engine === "game" ? "train --game" : "train";
+    return `souls ${verb} --resume ${folder}`;
+  }
+
   async function ask(action) {
     const { question, sentences, label, danger } = ACTIONS[action];
-    const sure = await confirm({ title: question, sentences: [`Run: ${context.run}`, ...sentences.map((text) => text.replace("RUN", context.run))], yes: label, danger });
+    const sure = await confirm({ title: question, sentences: [`Run: ${context.run}`, ...sentences.map((text) => text.replace("COMMAND", command()))], yes: label, danger });
     if (!sure || destroyed) return;
     const request = { action, at: Date.now(), done: null, error: null, item: el("li") };
     requests.unshift(request);
@@ -118,7 +125,7 @@ export function mount(root, context) {
     setText(reason, text);
     reason.hidden = !text;
     const paused = now.state === "paused" || now.asked.includes("pause");
-    const blocked = { save: now.asked.includes("save") && "It is being saved.", pause: paused && "It is paused already.", resume: !paused && "It is not paused.", stop: now.asked.includes("stop") && "It is being stopped." };
+    const blocked = { save: now.asked.includes("save") && "It is being saved.", pause: paused && "It is paused already.", unpause: !paused && "It is not paused.", stop: now.asked.includes("stop") && "It is being stopped." };
     for (const button of buttons) {
       const because = text || blocked[button.dataset.action] || "";
       button.disabled = Boolean(because);
@@ -126,7 +133,7 @@ export function mount(root, context) {
     }
     none.hidden = requests.length > 0 || now.asked.length > 0;
     open.hidden = !now.asked.length;
-    setText(open, `Asked for now: ${now.asked.map((action) => (action === "pause" ? "pause, until it is resumed" : action)).join(", ")}.`);
+    setText(open, `Asked for now: ${now.asked.map((action) => (action === "pause" ? "pause, until it is unpaused" : action)).join(", ")}.`);
     for (const request of requests) tell(request);
   }
 

@@ -2,7 +2,6 @@
 
 import { runPath } from "../api.js";
 import { el, empty, fill } from "../dom.js";
-import { share } from "../format.js";
 import { Feed } from "../feed.js";
 import { chartsOf, specOfRun } from "../groups.js";
 import { Panel } from "../panel.js";
@@ -40,11 +39,10 @@ export function mount(root, context) {
   }
 
   function arrange(details) {
-    charts.reading = details.reading ?? 1;
     const wanted = details.metrics.map((metric) => metric.name).join("\n");
     if (wanted === shown && shown) return;
     if (!details.metrics.length) {
-      fill(nothing, empty("No metrics yet.", (details.reading ?? 1) < 1 ? "The history is being read." : "The first row comes after the first update."));
+      fill(nothing, empty("No metrics yet.", "The first row comes after the first update."));
       return;
     }
     shown = wanted;
@@ -61,7 +59,7 @@ export function mount(root, context) {
     update({ type }) {
       if (type !== "run" && type !== "tick") return;
       if (type === "run") charts.feed.grown();
-      if ((type === "run" || !shown || charts.reading < 1) && Date.now() - lookedAt > (shown && charts.reading === 1 ? LOOK_EVERY_MS : 900)) look();
+      if ((type === "run" || !shown) && Date.now() - lookedAt > (shown ? LOOK_EVERY_MS : 900)) look();
     },
     destroy() {
       destroyed = true;
@@ -75,8 +73,7 @@ export class ChartWall {
   constructor(settings) {
     this.settings = settings;
     this.panels = new Map();
-    this.reading = 1;
-    this.feed = new Feed({ axis: settings.axis, onState: (state) => this.tell(state) });
+    this.feed = new Feed({ axis: settings.axis, onError: (error) => this.toolbar.note(error?.message ?? "") });
     this.feed.smoothing = settings.smoothing;
     this.toolbar = chartToolbar(settings, {
       onAxis: (axis) => {
@@ -92,12 +89,6 @@ export class ChartWall {
     if (!range && !this.feed.range) return;
     this.feed.look({ range });
     this.toolbar.zoomed(Boolean(range));
-  }
-
-  tell({ reading, error }) {
-    if (error) this.toolbar.note(error.message);
-    else if (reading || this.reading < 1) this.toolbar.note(`reading the history: ${share(this.reading, 0)}`);
-    else this.toolbar.note("");
   }
 
   // Charts that stay are kept; new ones are put in their place, others leave.

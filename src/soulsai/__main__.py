@@ -1,0 +1,5 @@
+"""`python -m soulsai` is `souls`."""
+
+from soulsai.cli.main import main
+
+main()

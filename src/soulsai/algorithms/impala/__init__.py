@@ -1,0 +1,1 @@
+"""IMPALA: an actor-critic for workers that lag behind the learner."""

@@ -1,0 +1,96 @@
+"""SAC as an algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from soulsai.acting.actor import Actor
+from soulsai.acting.transitions import Choose, TransitionActor
+from soulsai.acting.world import World, sizes_of
+from soulsai.algorithms.algorithm import Algorithm, Learner, Networks
+from soulsai.algorithms.findings import Finding, Sample, UselessSettings, rate_findings
+from soulsai.algorithms.sac.config import SACConfig
+from soulsai.algorithms.sac.learner import SACLearner
+from soulsai.config.schema import Config
+from soulsai.experience import Schema, Sizes
+from soulsai.networks import ActorCritic, PolicyNetwork
+from soulsai.ops.masked import gumbel_sample, masked_logits
+from soulsai.replay.n_step import TRANSITION
+from soulsai.telemetry.clock import LoopClock
+
+
+class SAC(Algorithm):
+    """Soft actor-critic (Haarnoja et al. 2018) for discrete actions (Christodoulou 2019), with masks."""
+
+    name = "sac"
+
+    def schema(self, config: Config, sizes: Sizes) -> Schema:
+        """Transitions."""
+        return Schema.of(TRANSITION, sizes)
+
+    def networks(self, config: Config, sizes: Sizes) -> Networks:
+        """The policy."""
+        return {"network": ActorCritic(sizes.observation_size, sizes.num_actions, config.network)}
+
+    def actor(
+        self, config: Config, world: World, networks: Networks, seed: Sequence[int], clock: LoopClock | None = None
+    ) -> Actor:
+        """Plays by the probabilities of the policy."""
+        sac = config.section(SACConfig)
+        return TransitionActor(
+            world,
+            self.schema(config, sizes_of(world)),
+            _draw_from(networks["network"]),
+            n_step=sac.n_step,
+            gamma=sac.gamma,
+            masks=config.actions.masks,
+            seed=seed,
+            clock=clock,
+        )
+
+    def learner(self, config: Config, sizes: Sizes, device: torch.device) -> Learner:
+        """Learns from a replay."""
+        return SACLearner(config, self.schema(config, sizes), device)
+
+    def gamma(self, config: Config) -> float:
+        """The discount of an environment step."""
+        return config.section(SACConfig).gamma
+
+    def findings(self, config: Config, sample: Sample) -> Iterator[Finding]:
+        """Odd learning rates, and a warm-up that never ends."""
+        sac = config.section(SACConfig)
+        yield from rate_findings("sac.learning_rate", sac.learning_rate)
+        if sac.warmup_steps >= config.run.steps:
+            yield Finding(
+                "warmup-too-long",
+                f"sac.warmup_steps = {sac.warmup_steps} is as long as the run of {config.run.steps} steps: nothing "
+                "will be learned; lower it or raise run.steps",
+            )
+
+    def useless(self, config: Config) -> Iterator[UselessSettings]:
+        """Settings that others make useless."""
+        unused = ("replay.alpha", "replay.beta", "replay.final_beta")
+        yield UselessSettings(not config.replay.prioritized, unused, "replay.prioritized is false")
+
+
+def _draw_from(network: PolicyNetwork) -> Choose:
+    device = next(network.parameters()).device
+
+    @torch.no_grad()
+    def draw(
+        observations: npt.NDArray[np.float32], masks: npt.NDArray[np.bool_], generator: np.random.Generator
+    ) -> npt.NDArray[np.int64]:
+        logits = masked_logits(network.scores(torch.from_numpy(observations).to(device)).cpu(), torch.from_numpy(masks))
+        actions: npt.NDArray[np.int64] = gumbel_sample(
+            logits, torch.from_numpy(generator.random(logits.shape, np.float32))
+        ).numpy()
+        return actions
+
+    return draw
+
+
+ALGORITHM = SAC()

@@ -1,1 +1,0 @@
-"""Speed, beside a limit or a peer measured in the same run."""

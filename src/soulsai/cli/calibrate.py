@@ -1,0 +1,86 @@
+"""`souls calibrate`: a boss's numbers from recordings of him."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from soulsai.cli.options import AsJson, print_json
+from soulsai.config.schema import DEFAULT_BOSS
+from soulsai.runs.files import check_new_file
+
+if TYPE_CHECKING:
+    from soulsgym.calibration.calibrate import Calibration
+
+SHOWN = 6
+"""Pieces of advice that are printed."""
+
+
+def calibrate(
+    recordings: Annotated[list[Path], typer.Argument(help="Recordings, .npz or SoulsGym's .json.")],
+    out: Annotated[Path, typer.Option(help="New file, .toml: a variant of the boss.")],
+    boss: Annotated[str, typer.Option(help="The recorded boss: a name, or a boss file (.toml).")] = DEFAULT_BOSS,
+    page: Annotated[Path | None, typer.Option("--report", help="New file, .html, with what was seen.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Correct a boss's numbers by recordings of him.
+
+    What the recordings show is measured and written as a variant, with how often it was seen and between what it lies;
+    all other numbers stay as they are. It says what to record next.
+
+    Example: souls calibrate gundyr.npz --out mine.toml --report mine.html
+    """
+    from soulsgym.calibration.advice import advice
+    from soulsgym.calibration.calibrate import calibrate as estimate
+    from soulsgym.calibration.report import report
+    from soulsgym.errors import MisuseError
+    from soulsgym.recordings import read_recording
+    from soulsgym.spec.draw import check_variant_name, write_new
+    from soulsgym.spec.fight import expanded, read_files
+
+    target = expanded(out)
+    check_variant_name(target)
+    if target.exists():
+        raise MisuseError(f"{target} is there already; give another name or delete it")
+    if page is not None:
+        check_new_file(page, "report", ".html")
+    read = [read_recording(file) for file in recordings]
+    found = estimate(read, read_files(boss))
+    write_new(target, found.text())
+    if page is not None:
+        write_new(page, report(found, read))
+    needed = advice(found)
+    if as_json:
+        about = {"file": str(out), "boss": boss, "fights": len(found.bouts), "numbers": len(found.estimates)}
+        moved = [one.key for one in found.estimates if one.moves]
+        new = sorted(found.additions.get("move", {}))
+        character = {one.key: {"measured": one.value, "file": one.before} for one in found.character}
+        about |= {"moved": moved, "new_moves": new, "character": character}
+        print_json(about | {"next": [str(one) for one in needed]})
+        return
+    typer.echo(_summary(found, out))
+    for one in needed[:SHOWN]:
+        typer.echo(f"  {one}")
+    typer.echo(f"train on it: souls train --set fight.variants='[{json.dumps(str(out))}]'")
+    typer.echo(f"compare: souls fidelity RECORDING --variant {shlex.quote(str(out))}")
+
+
+def _summary(found: Calibration, out: Path) -> str:
+    moved = [one for one in found.estimates if one.moves]
+    kinds = Counter(str(one.path[-1]) for one in moved)
+    by_kind = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+    new = sorted(found.additions.get("move", {}))
+    lines = [
+        f"{out}: {len(found.bouts)} fights tell {len(found.estimates)} numbers, of which {len(moved)} are corrected"
+        + (f" ({by_kind})" if by_kind else "")
+    ]
+    lines += [f"attacks that {found.files.boss_name} did not have: {', '.join(new)}"] if new else []
+    other = [one for one in found.character if one.moves]
+    lines += [f"the character's {one.key}: measured {one.value:g}, his file says {one.before:g}" for one in other]
+    lines.append("what to record next:")
+    return "\n".join(lines)

@@ -1,0 +1,110 @@
+"""The metrics of one run for the page: curves as lists, and rows as a file for spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from soulsai.errors import RunError
+from soulsai.runs.metric_queries import Extent, Floats, Series
+from soulsai.runs.metrics import MetricsReader
+
+T = TypeVar("T")
+DIGITS = 7
+LINES = 500
+"""Of a table, sent at a time."""
+
+
+class Curves:
+    """The metrics of one run; `is_safe` says whether its files are those of its folder."""
+
+    def __init__(self, folder: Path, is_safe: Callable[[], bool] = lambda: True) -> None:
+        self._reader = MetricsReader(folder)
+        self._is_safe = is_safe
+        self._seen: tuple[tuple[object, ...], Extent] | None = None
+        self.problem = ""
+
+    def extent(self) -> Extent:
+        """How far they are; nothing of files that cannot be read."""
+        if not self._is_safe():
+            return Extent()
+        stamp = self._reader.stamp()
+        if self._seen is None or self._seen[0] != stamp:
+            self._seen = (stamp, self._try(self._reader.extent, Extent()))
+        return self._seen[1]
+
+    def names(self) -> list[str]:
+        """The metrics that occur; none where they cannot be read."""
+        return self._try(self._reader.names, []) if self._is_safe() else []
+
+    def latest(self) -> dict[str, tuple[int, float]]:
+        """The last value of each metric, with the number of its row; nothing where they cannot be read."""
+        return self._try(self._reader.latest, {}) if self._is_safe() else {}
+
+    def _try(self, read: Callable[[], T], nothing: T) -> T:
+        try:
+            found, self.problem = read(), ""
+            return found
+        except RunError as error:
+            self.problem = str(error)
+            return nothing
+
+    def series(self, names: Sequence[str], axis: str, low: float, high: float, points: int) -> dict[str, Any]:
+        """Some metrics between two places on an axis, in at most so many points each."""
+        if not self._is_safe():
+            return {"rows": 0, "series": {name: {"x": [], "y": []} for name in names}}
+        found = self._reader.series(names, axis, low, high, points)
+        return {"rows": self.extent().rows, "series": {name: plain(each, axis) for name, each in found.items()}}
+
+    def csv(self, names: Sequence[str], axis: str, low: float, high: float) -> Iterator[bytes]:
+        """Every row between two places on an axis that has one of the metrics, in parts."""
+        yield _text([[axis, *names]])
+        try:
+            lines = []
+            for row in self._reader.rows([*names, axis], axis, low, high) if names and self._is_safe() else ():
+                place, cells = row.get(axis), [_cell(row.get(name)) for name in names]
+                if any(cells) and place is not None and (axis == "time" or low <= place <= high):
+                    lines.append([place if axis == "time" else _cell(place), *cells])
+                if len(lines) == LINES:
+                    yield _text(lines)
+                    lines = []
+            if lines:
+                yield _text(lines)
+        except RunError:
+            return
+
+
+def plain(series: Series, axis: str) -> dict[str, list[Any]]:
+    """As lists, with no more digits than a chart can show."""
+    x = series.x.astype(np.int64).tolist() if axis == "step" else np.round(series.x, 6).tolist()
+    lists = {"x": x, "y": shortened(series.y)}
+    if series.low is not None and series.high is not None:
+        lists |= {"low": shortened(series.low), "high": shortened(series.high)}
+    return lists
+
+
+def shortened(values: Floats) -> list[Any]:
+    """Numbers with as many digits as matter; whole ones stay as they are."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.abs(values))))
+        rounded = np.rint(values * scale) / scale
+    keep = (values == np.rint(values)) | ~np.isfinite(rounded)
+    return list(np.where(keep, values, rounded).tolist())
+
+
+def _cell(value: float | None) -> str:
+    if value is None or not math.isfinite(value):
+        return ""
+    return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
+
+
+def _text(lines: Sequence[Sequence[str]]) -> bytes:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(lines)
+    return out.getvalue().encode()

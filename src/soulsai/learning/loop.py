@@ -1,0 +1,72 @@
+"""The one loop: experience from a source, learned from, and the policy that comes of it back to the source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from soulsai.acting.episodes import Episodes
+from soulsai.acting.policy import NetworkPolicy
+from soulsai.algorithms.algorithm import Algorithm, Counters, Learner, Metrics, Parts
+from soulsai.checkpoints.store import Checkpoint
+from soulsai.errors import DivergedError
+from soulsai.learning.sources import Source
+from soulsai.telemetry.clock import LoopClock
+
+STEPS_PER_ITERATION = 256
+"""Environment steps after which the loop looks up: for messages, checkpoints and evaluations."""
+
+
+class Loop:
+    """Acts and learns, or learns from those who act. It can be stopped and taken up again exactly."""
+
+    def __init__(self, algorithm: Algorithm, learner: Learner, source: Source, episodes: Episodes) -> None:
+        self.algorithm, self.learner, self.source, self.episodes = algorithm, learner, source, episodes
+
+    @property
+    def counters(self) -> Counters:
+        """How far the run has come."""
+        return self.learner.counters
+
+    @property
+    def clock(self) -> LoopClock:
+        """Where the time goes."""
+        return self.learner.clock
+
+    def begin(self) -> None:
+        """Start from nothing."""
+        self.source.begin(self.learner)
+
+    def iterate(self, stop: Callable[[], bool] = lambda: False) -> dict[str, float]:
+        """Act and learn for a little while, or until `stop`; DivergedError if what is learned are no longer numbers."""
+        learner, source = self.learner, self.source
+        until = learner.counters.steps + STEPS_PER_ITERATION
+        metrics: Metrics = {}
+        while True:
+            chunks = source.next(learner)
+            for chunk in chunks:
+                learner.take(chunk)
+                self.episodes.record(chunk.ended)
+            metrics |= learner.update(source.limit_s)
+            source.publish(learner)
+            if not chunks or learner.counters.steps >= until or stop():
+                break
+        values = {name: float(value) for name, value in metrics.items()}
+        for name, value in values.items():
+            if not math.isfinite(value):
+                raise DivergedError(f"{name} is {value} at step {learner.counters.steps:,}")
+        return values | learner.metrics() | source.metrics(learner.counters)
+
+    def policy(self) -> NetworkPolicy:
+        """The greedy policy as it is now; it changes with further learning."""
+        return self.algorithm.policy(self.learner.networks)
+
+    def parts(self) -> Parts:
+        """Everything that decides how the loop goes on, but for counters, notes of the source and a replay store."""
+        return self.learner.parts() | self.source.parts() | {"episodes": dict(self.episodes.state())}
+
+    def restore(self, saved: Checkpoint) -> None:
+        """Go on from a checkpoint; counters and store are restored before."""
+        self.learner.restore(saved)
+        self.episodes.restore(saved.arrays("episodes"))
+        self.source.restore(saved, self.learner)

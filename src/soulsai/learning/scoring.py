@@ -1,0 +1,109 @@
+"""Measuring a policy while it is being trained: greedy, on seeds that training never sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from soulsai.acting.gym_world import GymWorld
+from soulsai.acting.policy import NetworkPolicy, Policy
+from soulsai.config.schema import Config
+from soulsai.evaluation.evaluate import evaluate
+from soulsai.evaluation.evaluation import Evaluation
+from soulsai.learning.showing import EvaluationFiles
+from soulsai.learning.wiring import build_fighter
+
+SCORING_SEED = 0x6A75_6467
+"""Another one than the default of `souls eval`, whose fights must not have had a say in which policy is kept."""
+
+
+@dataclass(frozen=True)
+class PolicyScore:
+    """A score, larger is better, with its 95 % interval: a win rate, or the mean return of Gymnasium episodes."""
+
+    value: float
+    low: float
+    high: float
+    episodes: int
+    time_outs: int
+    is_win_rate: bool
+
+    @staticmethod
+    def of(values: Mapping[str, Any] | None) -> PolicyScore | None:
+        """From its saved form."""
+        return PolicyScore(**values) if values else None
+
+    def metrics(self) -> dict[str, float]:
+        """By metric name."""
+        if not self.is_win_rate:
+            return {"return/evaluation": self.value}
+        return {
+            "win_rate/evaluation": self.value,
+            "win_rate/evaluation_low": self.low,
+            "win_rate/evaluation_high": self.high,
+            "time_out_rate/evaluation": self.time_outs / self.episodes,
+        }
+
+
+def score_policy(
+    config: Config,
+    policy: NetworkPolicy,
+    episodes: int,
+    *,
+    step: int = 0,
+    evaluation_files: EvaluationFiles | None = None,
+) -> PolicyScore:
+    """Play `episodes` with the greedy policy as it is at a step of the training; some fights can be kept."""
+    if config.world == "gym":
+        returns = gym_returns(config, policy, episodes, SCORING_SEED)
+        error = 1.96 * float(returns.std(ddof=1)) / len(returns) ** 0.5 if len(returns) > 1 else float("inf")
+        mean = float(returns.mean())
+        return PolicyScore(mean, mean - error, mean + error, len(returns), 0, False)
+    recorder = evaluation_files.recorder() if evaluation_files else None
+    found = evaluate_policy(config, policy, episodes, seed=SCORING_SEED, recorder=recorder)
+    if evaluation_files:
+        evaluation_files.show(found, policy, recorder, step)
+    low, high = found.interval
+    return PolicyScore(found.win_rate, low, high, found.fights, found.time_outs, True)
+
+
+def evaluate_policy(config: Config, policy: Policy, fights: int, *, seed: int, **changes: Any) -> Evaluation:
+    """Full evaluation of a policy in fights like those it trained on, but plain; `changes` ask for others."""
+    fight = config.fight
+    asked: dict[str, Any] = {
+        "boss": fight.boss,
+        "variant": fight.main_variant,
+        "phase": fight.phase,
+        "full": fight.full,
+        "randomize": 0.0,
+        "random_pose": config.starts.random_pose and not fight.full,
+        "step_limit": fight.step_limit,
+        "no_hit": fight.no_hit,
+    } | changes
+    return evaluate(build_fighter(config, policy), fights, seed=seed, **asked)
+
+
+def gym_returns(
+    config: Config, policy: Policy, episodes: int, seed: int
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Returns of greedy Gymnasium episodes."""
+    world = GymWorld(config.gym.id, min(episodes, 16), config.gym.kwargs)
+    world.reset(seed)
+    everything = np.ones_like(world.masks)
+    # Each copy plays the same number of episodes: taking the first to end would favour short ones.
+    quota = np.full(world.number, episodes // world.number)
+    quota[: episodes % world.number] += 1
+    totals, returns = np.zeros(world.number), []
+    while quota.any():
+        step = world.step(policy.choose(world.observations, world.masks if config.actions.masks else everything))
+        totals += step.rewards
+        for i in np.flatnonzero(step.ended):
+            if quota[i]:
+                returns.append(totals[i])
+                quota[i] -= 1
+            totals[i] = 0.0
+    world.close()
+    return np.array(returns)

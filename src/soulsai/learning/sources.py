@@ -1,0 +1,346 @@
+"""Where experience comes from: an actor in this process, or workers in others."""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from soulsai.acting.actor import Actor
+from soulsai.algorithms.algorithm import Algorithm, Counters, Learner, Parts
+from soulsai.checkpoints.store import Checkpoint
+from soulsai.config.schema import Config
+from soulsai.experience import Chunk, Schema
+from soulsai.networks.parallel import Threads
+from soulsai.transport.chunks import unpack_chunk
+from soulsai.transport.frames import BadFrame, Header
+from soulsai.transport.links import LearnerLink, Message, lag_of, version_of
+from soulsai.transport.policies import Policy, pack_policy
+
+WAIT_S = 0.2
+"""How long to wait for experience before looking up."""
+LEARN_S = 0.2
+"""How long to learn before looking for experience again, which some workers cannot wait to send."""
+LOOK_EVERY_S = 1.0
+"""Between looks at the accounts of the fleet."""
+UNSAVED_BYTES = 64 << 20
+"""Experience that is stored but in no checkpoint stays with the transport; so much of it calls for one."""
+
+log = logging.getLogger(__name__)
+
+
+class Source(ABC):
+    """Gives experience and takes policies. Without more, nobody waits for it and it remembers nothing."""
+
+    limit_s = float("inf")
+    """How long the learner may learn at a time."""
+
+    @property
+    def saving_is_due(self) -> bool:
+        """Whether a checkpoint should be written now, whatever the time since the last."""
+        return False
+
+    @abstractmethod
+    def begin(self, learner: Learner) -> None:
+        """Start from nothing."""
+
+    @abstractmethod
+    def next(self, learner: Learner) -> Sequence[Chunk]:
+        """The next experience; nothing if none came in a moment."""
+
+    @abstractmethod
+    def notes(self) -> dict[str, Any]:
+        """What decides how it goes on and fits in text; the rest is in `parts`."""
+
+    @abstractmethod
+    def restore(self, saved: Checkpoint, learner: Learner) -> None:
+        """Go on from a checkpoint; the learner is restored before."""
+
+    def publish(self, learner: Learner) -> None:  # noqa: B027 (not every source has something to do)
+        """The learner has taken what `next` gave and perhaps learned: go on with its networks."""
+
+    def pause(self) -> None:  # noqa: B027 (not every source has something to do)
+        """Until `next` is called again the time goes to something else."""
+
+    def metrics(self, counters: Counters) -> dict[str, float]:
+        """What there is to tell about it."""
+        return {}
+
+    def parts(self) -> Parts:
+        """Arrays that decide how it goes on."""
+        return {}
+
+    def saving(self) -> Callable[[], None]:
+        """A checkpoint with everything up to now is being written: call what this gives when it is."""
+        return lambda: None
+
+    def close(self) -> None:  # noqa: B027 (not every source has something to do)
+        """Release what it holds."""
+
+
+class ActorSource(Source):
+    """Actors in this process, a thread each, with the learner's own networks."""
+
+    def __init__(self, actors: Sequence[Actor], threads: Threads, seed: int) -> None:
+        self.actors, self._threads, self._seed = actors, threads, seed
+
+    def begin(self, learner: Learner) -> None:
+        """Begin all episodes."""
+        self._begin(self._seed)
+
+    def next(self, learner: Learner) -> Sequence[Chunk]:
+        """Play on."""
+        for actor in self.actors:
+            actor.steps = learner.counters.steps
+        with learner.clock.phase("act"):
+            return self._threads.run([actor.play for actor in self.actors])
+
+    def parts(self) -> Parts:
+        """Worlds, running episodes, randomness."""
+        return {
+            f"{name}.{number}": dict(state)
+            for number, actor in enumerate(self.actors)
+            for name, state in actor.state().items()
+        }
+
+    def notes(self) -> dict[str, Any]:
+        """How many actors there are."""
+        return {"actors": len(self.actors)}
+
+    def restore(self, saved: Checkpoint, learner: Learner) -> None:
+        """Go on from a checkpoint. With another number of actors, as on another machine, new episodes begin."""
+        seed = self._seed + learner.counters.steps
+        if saved.state["source"]["actors"] != len(self.actors):
+            self._begin(seed)
+            return
+        for number, actor in enumerate(self.actors):
+            states = {name: saved.arrays(f"{name}.{number}") for name in ("world", "running", "actor")}
+            actor.restore(states, _seed_of(seed, number))
+
+    def close(self) -> None:
+        """Close the worlds."""
+        for actor in self.actors:
+            actor.world.close()
+
+    def _begin(self, seed: int) -> None:
+        for number, actor in enumerate(self.actors):
+            actor.begin(_seed_of(seed, number))
+
+
+@dataclass(frozen=True)
+class Start:
+    """The run that a learner serves, and how often it was started before."""
+
+    run: str
+    generation: int
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A chunk that may be learned from, and how it came."""
+
+    message: Message
+    header: Header
+    chunk: Chunk
+
+
+class FleetSource(Source):
+    """Workers at the other end of a link.
+
+    An algorithm with a replay gets chunks as they come; they are acknowledged when a checkpoint holds them, so that a
+    learner that was killed gets the others once more. Any other gets as many as an update uses up; they are
+    acknowledged when it has used them. The link belongs to whoever made it.
+    """
+
+    limit_s = LEARN_S
+
+    def __init__(
+        self,
+        config: Config,
+        algorithm: Algorithm,
+        schema: Schema,
+        link: LearnerLink,
+        start: Start,
+        say: Callable[[str], None],
+    ) -> None:
+        self.link, self._config, self._start, self._say = link, config, start, say
+        self._schema, self._max_lag = schema, algorithm.max_lag(config)
+        self._rows_of_update, self._workers_wait = algorithm.rows_of_update(config), algorithm.workers_wait
+        self._told: set[str] = set()
+        self._waiting: list[Arrival] = []
+        self._taken: list[Arrival] = []  # given to the learner, not yet acknowledged
+        self._taken_bytes = 0
+        self._number = self._workers = 0  # of the newest policy; of live workers when last looked at
+        self._published_updates = -1
+        self._published_s = self._looked_s = float("-inf")
+        self._is_open: bool | None = None
+        self._lags: list[int] = []
+        self._ages_s: list[float] = []
+
+    @property
+    def version(self) -> int:
+        """Of the newest policy."""
+        return version_of(self._start.generation, self._number)
+
+    @property
+    def saving_is_due(self) -> bool:
+        """Much that came is in no checkpoint yet."""
+        if self._rows_of_update:
+            return False
+        return self._taken_bytes > UNSAVED_BYTES or 2 * len(self._taken) > self._config.fleet.max_chunks
+
+    def begin(self, learner: Learner) -> None:
+        """Publish the first policy."""
+        self._publish(learner)
+
+    def next(self, learner: Learner) -> Sequence[Chunk]:
+        """What came; for an update that uses up its experience, nothing before there is enough of it."""
+        with learner.clock.phase("receive"):
+            self._gate(is_open=not learner.is_behind)
+            self._receive(0.0 if learner.is_due or self._has_enough() else WAIT_S)
+        self._drop_stale()
+        if not self._has_enough():
+            return ()
+        if self._rows_of_update:
+            self._gate(is_open=False)
+        given, rows = list[Arrival](), 0
+        while self._waiting and (not self._rows_of_update or rows < self._rows_of_update):
+            arrival = self._waiting.pop(0)
+            given.append(arrival)
+            rows += arrival.header.rows
+            self._lags.append(lag_of(self.version, arrival.header.policy))
+            self._taken_bytes += len(arrival.message.frame)
+        self._taken += given
+        self.link.mark_stored([arrival.message for arrival in given])
+        return [arrival.chunk for arrival in given]
+
+    def publish(self, learner: Learner) -> None:
+        """Publish what was learned, as often as the config allows, and acknowledge what is used up."""
+        pace_s = 0.0 if self._rows_of_update else self._config.fleet.publish_every_s
+        if learner.counters.updates != self._published_updates and time.monotonic() - self._published_s >= pace_s:
+            self._publish(learner)
+        if self._rows_of_update:
+            self._acknowledge(len(self._taken))
+
+    def pause(self) -> None:
+        """Ask workers to wait."""
+        self._gate(is_open=False)
+
+    def metrics(self, counters: Counters) -> dict[str, float]:
+        """About the fleet, once a second; those who look at the fleet are told as well."""
+        if time.monotonic() - self._looked_s < LOOK_EVERY_S:
+            return {}
+        self._looked_s = time.monotonic()
+        self._workers = self.link.workers()
+        accounts = self.link.accounts()
+        values = {
+            "fleet/version": float(self._number),
+            "fleet/workers": float(self._workers),
+            "fleet/sent": float(sum(account.sent for account in accounts)),
+            "fleet/stored": float(sum(account.stored for account in accounts)),
+            "fleet/in_flight": float(sum(account.in_flight for account in accounts)),
+            "fleet/updates_skipped": counters.updates_skipped,
+        }
+        for account in accounts:
+            for reason, rows in account.dropped.items():
+                values[f"fleet/dropped/{reason}"] = values.get(f"fleet/dropped/{reason}", 0.0) + rows
+        if self._ages_s:
+            values |= {"fleet/age_s": float(np.mean(self._ages_s)), "fleet/oldest_s": max(self._ages_s)}
+        if self._lags:
+            values["fleet/lag"] = float(np.mean(self._lags))
+        self._ages_s, self._lags = [], []
+        fleet, run = self._config.fleet, self._config.run
+        self.link.describe({
+            "version": self.version, "steps": counters.steps, "updates": counters.updates, "target": run.steps,
+            "generation": self._start.generation, "silent_after_s": fleet.silent_after_s, "hang_s": fleet.hang_s,
+        })  # fmt: skip
+        return values
+
+    def notes(self) -> dict[str, Any]:
+        """The version, and the last message of every worker that the checkpoint holds."""
+        return {"number": self._number, "marks": self.link.marks()}
+
+    def restore(self, saved: Checkpoint, learner: Learner) -> None:
+        """Go on from a checkpoint."""
+        notes: Mapping[str, Any] = saved.state["source"]
+        self._number = int(notes["number"])
+        self.link.restore(notes["marks"])
+        self._publish(learner)
+
+    def saving(self) -> Callable[[], None]:
+        """What is stored by now may be forgotten elsewhere as soon as the checkpoint holds it."""
+        stored = 0 if self._rows_of_update else len(self._taken)
+        return lambda: self._acknowledge(stored)
+
+    def _has_enough(self) -> bool:
+        return sum(arrival.header.rows for arrival in self._waiting) >= max(1, self._rows_of_update)
+
+    def _receive(self, limit_s: float) -> None:
+        """Open what came. What is wrong with a message is counted, said once per worker, and never stops a run."""
+        dropped: list[tuple[Message, str]] = []
+        for message in self.link.receive(limit_s):
+            self._ages_s.append(max(0.0, time.time() - message.sent_s))
+            try:
+                self._waiting.append(self._open(message))
+            except BadFrame as error:
+                dropped.append((message, error.reason))
+                if message.worker not in self._told:
+                    self._told.add(message.worker)
+                    self._say(
+                        f"a message of worker {message.worker} was dropped ({error}); further ones are only counted"
+                    )
+        if dropped:
+            self.link.settle((), dropped)
+
+    def _open(self, message: Message) -> Arrival:
+        header, chunk = unpack_chunk(message.frame, self._schema, run=self._start.run)
+        if (header.worker, header.sequence, header.rows) != (message.worker, message.sequence, message.rows):
+            raise BadFrame("invalid", "the frame is of another worker, sequence or size than its message says")
+        return Arrival(message, header, chunk)
+
+    def _drop_stale(self) -> None:
+        if self._max_lag is None:
+            return
+        fresh, stale = list[Arrival](), list[Arrival]()
+        for arrival in self._waiting:
+            lag = lag_of(self.version, arrival.header.policy)
+            (fresh if lag <= self._max_lag else stale).append(arrival)
+        if stale:
+            self.link.settle((), [(arrival.message, "stale") for arrival in stale])
+        self._waiting = fresh
+
+    def _acknowledge(self, count: int) -> None:
+        """The first so many that the learner was given."""
+        if count:
+            self.link.settle([arrival.message for arrival in self._taken[:count]])
+            self._taken = self._taken[count:]
+            self._taken_bytes = sum(len(arrival.message.frame) for arrival in self._taken)
+
+    def _publish(self, learner: Learner) -> None:
+        self._number += 1
+        tensors = {
+            f"{name}.{key}": value.detach().cpu()
+            for name, network in learner.networks.items()
+            for key, value in network.state_dict().items()
+        }
+        share = -(-self._rows_of_update // max(1, self._workers)) if self._workers_wait else 0
+        with learner.clock.phase("publish"):
+            policy = Policy(self.version, learner.counters.steps, tensors, share)
+            self.link.publish(self.version, pack_policy(policy, run=self._start.run))
+        self._published_updates, self._published_s = learner.counters.updates, time.monotonic()
+
+    def _gate(self, *, is_open: bool) -> None:
+        """Let simulated workers send, or wait."""
+        if is_open != self._is_open:
+            self.link.gate(is_open=is_open)
+            self._is_open = is_open
+
+
+def _seed_of(seed: int, number: int) -> int:
+    """The seed of one of several worlds; the first has the seed as it is."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0] >> 1) if number else seed

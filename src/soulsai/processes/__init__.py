@@ -1,0 +1,1 @@
+"""Other processes: one way to start, watch and end them."""

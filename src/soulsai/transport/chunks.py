@@ -1,0 +1,132 @@
+"""Chunks of experience as frames. What comes out of one was checked number by number and can be learned from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soulsai.experience import LARGEST, MASK, Chunk, Column, Ended, Schema
+from soulsai.transport.frames import BadFrame, Frame, Header, Kind, decode, encode
+from soulsgym.errors import MisuseError
+
+Array = npt.NDArray[Any]
+Flags = npt.NDArray[np.bool_]
+
+MOST_STEPS_PER_ROW = 10_000
+"""Environment steps that one decision may stand for."""
+MOST_LENGTH = 100_000_000
+ENDED = {"ended_lengths": "i8", "ended_standard": "b1", "ended_won": "b1", "ended_timed_out": "b1"}
+
+
+def pack_chunk(
+    chunk: Chunk, schema: Schema, *, run: str, worker: str, sequence: int, policy: int, squeeze: bool = True
+) -> bytes:
+    """The frame of a chunk."""
+    arrays = {name: _packed(name, chunk.columns[name], column, schema) for name, column in schema.columns.items()}
+    arrays |= {"ended_terms": np.asarray(chunk.ended.terms, np.float64)}
+    for name, code in ENDED.items():
+        arrays[name] = np.asarray(getattr(chunk.ended, name.removeprefix("ended_")), code)
+    return encode(Kind.CHUNK, run=run, worker=worker, sequence=sequence, policy=policy,
+                  rows=chunk.rows, steps=chunk.steps, arrays=arrays, squeeze=squeeze)  # fmt: skip
+
+
+def unpack_chunk(data: bytes | memoryview, schema: Schema, *, run: str) -> tuple[Header, Chunk]:
+    """The chunk in a frame of this run; BadFrame unless every number in it fits the schema."""
+    frame = decode(data, Kind.CHUNK)
+    header = frame.header
+    if header.run != run:
+        raise BadFrame("foreign", f"it belongs to run {header.run}, this is {run}")
+    _require(bool(header.worker) and header.sequence > 0, "worker and sequence are missing")
+    _require(header.rows > 0, "it has no rows")
+    # There may be more rows than steps: some waited for the end of an episode since the chunk before.
+    _require(0 < header.steps <= header.rows * MOST_STEPS_PER_ROW,
+             f"{header.steps} steps cannot be those of {header.rows} decisions")  # fmt: skip
+    if schema.length:
+        _require(header.rows % schema.length == 0, f"{header.rows} rows are no rollouts of {schema.length}")
+    _require_arrays(frame, schema)
+    columns = {name: _unpacked(name, frame, column, schema) for name, column in schema.columns.items()}
+    if "masks" in columns:
+        opened = np.take_along_axis(columns["masks"], columns["actions"][..., None], -1)
+        _require(bool(opened.all()), "an action is closed in its mask")
+    return header, Chunk(columns, _ended(frame), header.steps)
+
+
+def _packed(name: str, array: Array, column: Column, schema: Schema) -> Array:
+    if column.dtype == "b1":
+        return np.packbits(array.reshape(-1))
+    if column.dtype == "i8":
+        number = schema.num_actions
+        if array.size and not 0 <= array.min() <= array.max() < number:
+            raise MisuseError(f"{name} go from {array.min()} to {array.max()}, of {number} that there are")
+        return array.astype(_action_dtype(schema))
+    return np.asarray(array, column.dtype)
+
+
+def _unpacked(name: str, frame: Frame, column: Column, schema: Schema) -> Array:
+    array, rows = frame.arrays[name], frame.header.rows
+    shape = schema.shape(name, rows)
+    if column.dtype == "b1":
+        flags = _flags(name, array, int(np.prod(shape))).reshape(shape)
+        _require(column is not MASK or bool(flags.any(axis=-1).all()), f"a row of {name} has no open action")
+        return flags
+    high = schema.num_actions - 1 if column.dtype == "i8" else column.high
+    _require_within(name, array, column.low, high)
+    return array.astype(np.int64) if column.dtype == "i8" else array
+
+
+def _action_dtype(schema: Schema) -> str:
+    return "u1" if schema.num_actions <= 1 << 8 else "u2"
+
+
+def _require_arrays(frame: Frame, schema: Schema) -> None:
+    rows, number = frame.header.rows, _length(frame, "ended_lengths")
+    wanted: dict[str, tuple[str, tuple[int, ...]]] = {name: (code, (number,)) for name, code in ENDED.items()}
+    wanted["ended_terms"] = ("f8", (number, schema.terms))
+    for name, column in schema.columns.items():
+        shape = schema.shape(name, rows)
+        if column.dtype == "b1":
+            wanted[name] = ("u1", (-(-int(np.prod(shape)) // 8),))
+        else:
+            wanted[name] = (_action_dtype(schema) if column.dtype == "i8" else column.dtype, shape)
+    there = {entry.name: (entry.dtype, entry.shape) for entry in frame.header.arrays}
+    if there != wanted:
+        wrong = sorted(name for name in there.keys() | wanted.keys() if there.get(name) != wanted.get(name))
+        raise BadFrame("invalid", f"not the arrays of this run's experience: {', '.join(wrong)}")
+
+
+def _ended(frame: Frame) -> Ended:
+    arrays = frame.arrays
+    lengths, terms = arrays["ended_lengths"], arrays["ended_terms"]
+    # No more episodes can have ended than there were decisions.
+    _require(len(lengths) <= frame.header.rows, f"{len(lengths)} episodes ended in {frame.header.rows} decisions")
+    if len(lengths):
+        _require_within("ended_lengths", lengths, 1, MOST_LENGTH)
+        _require_within("ended_terms", terms, -LARGEST, LARGEST)
+    return Ended(terms, *(arrays[name] for name in ENDED))
+
+
+def _length(frame: Frame, name: str) -> int:
+    """The first dimension of an array, -1 if there is none."""
+    array = frame.arrays.get(name)
+    return array.shape[0] if array is not None and array.ndim else -1
+
+
+def _flags(name: str, packed: Array, number: int) -> Flags:
+    bits = np.unpackbits(packed)
+    _require(not bits[number:].any(), f"{name} does not end with its last row")
+    return bits[:number].view(np.bool_)
+
+
+def _require(fine: bool, text: str) -> None:
+    if not fine:
+        raise BadFrame("invalid", text)
+
+
+def _require_within(name: str, array: Array, low: float, high: float) -> None:
+    """Numbers from low to high, both included; NaN is not among them."""
+    if not array.size:
+        return
+    smallest, largest = array.min(), array.max()
+    _require(bool(low <= smallest and largest <= high), f"{name} from {smallest} to {largest}, not {low} to {high}")
