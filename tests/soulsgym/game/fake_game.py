@@ -6,6 +6,7 @@ Ticks happen when the fake clock is advanced, or as fake time passes while it ru
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -118,11 +119,16 @@ class World:
         self.last_down: set[str] = set()
         self.deaths = self.loads = self.rolls = self.lights = self.lock_presses = 0
         self.is_open = True
+        self._turn = threading.RLock()  # whoever sleeps lets the time of all games pass, each in a thread of its own
 
     # ---- time
 
     def pass_real(self, seconds: float) -> None:
         """Real time passes."""
+        with self._turn:
+            self._pass_real(seconds)
+
+    def _pass_real(self, seconds: float) -> None:
         if self.habits.hung or self.habits.gone:
             return
         self.turns += 1 + int(seconds * 800)
@@ -155,14 +161,15 @@ class World:
 
     def give(self, ticks: float) -> None:
         """Game time passes."""
-        if self.habits.frame_s and not self._in_frame:
-            self.waiting += ticks
-            return
-        self.owed += ticks
-        while self.owed >= 1.0 - 1e-9:
-            self.owed -= 1.0
-            for _ in range(2 if self.habits.double_ticks else 1):
-                self.tick()
+        with self._turn:
+            if self.habits.frame_s and not self._in_frame:
+                self.waiting += ticks
+                return
+            self.owed += ticks
+            while self.owed >= 1.0 - 1e-9:
+                self.owed -= 1.0
+                for _ in range(2 if self.habits.double_ticks else 1):
+                    self.tick()
 
     def tick(self) -> None:
         self.ticks += 1
