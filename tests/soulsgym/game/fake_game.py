@@ -31,25 +31,51 @@ STRIKE_TICK, BLOW_TICK = 28, 40
 DIRECTIONS = {"forward": 0.0, "right": math.pi / 2, "backward": math.pi, "left": -math.pi / 2}
 
 
+@dataclass
+class Passed:
+    """How much time has passed for somebody."""
+
+    at: float = 1000.0
+    slept: float = 0.0
+
+
 class FakeTime:
-    """Time that passes only when somebody sleeps, and a hair when somebody asks."""
+    """Time that passes only when somebody sleeps, and a hair when somebody asks.
+
+    Of several games each has a time of its own, which passes when the thread sleeps that plays it: then it goes the
+    same way whatever the system does with the threads of the others.
+    """
 
     def __init__(self) -> None:
-        self.at = 1000.0
         self.worlds: list[World] = []
-        self.slept = 0.0
+        self.playing = threading.local()
+        self._nobody = Passed()
+
+    def _mine(self) -> Passed:
+        world = self.worlds[0] if len(self.worlds) == 1 else getattr(self.playing, "world", None)
+        return self._nobody if world is None else world.passed
+
+    @property
+    def at(self) -> float:
+        return self._mine().at
+
+    @property
+    def slept(self) -> float:
+        return self._mine().slept
 
     def now(self) -> float:
-        self.at += 1e-6
-        return self.at
+        mine = self._mine()
+        mine.at += 1e-6
+        return mine.at
 
     def sleep(self, seconds: float) -> None:
-        seconds = max(1e-5, seconds)  # even no time at all takes some
-        self.at += seconds
-        self.slept += seconds
-        assert self.slept < 5000.0, "somebody waits for ever"
+        mine, seconds = self._mine(), max(1e-5, seconds)  # even no time at all takes some
+        mine.at += seconds
+        mine.slept += seconds
+        assert mine.slept < 5000.0, "somebody waits for ever"
         for world in self.worlds:
-            world.pass_real(seconds)
+            if world.passed is mine:
+                world.pass_real(seconds)
 
 
 @dataclass
@@ -119,16 +145,12 @@ class World:
         self.last_down: set[str] = set()
         self.deaths = self.loads = self.rolls = self.lights = self.lock_presses = 0
         self.is_open = True
-        self._turn = threading.RLock()  # whoever sleeps lets the time of all games pass, each in a thread of its own
+        self.passed = Passed()
 
     # ---- time
 
     def pass_real(self, seconds: float) -> None:
         """Real time passes."""
-        with self._turn:
-            self._pass_real(seconds)
-
-    def _pass_real(self, seconds: float) -> None:
         if self.habits.hung or self.habits.gone:
             return
         self.turns += 1 + int(seconds * 800)
@@ -161,15 +183,14 @@ class World:
 
     def give(self, ticks: float) -> None:
         """Game time passes."""
-        with self._turn:
-            if self.habits.frame_s and not self._in_frame:
-                self.waiting += ticks
-                return
-            self.owed += ticks
-            while self.owed >= 1.0 - 1e-9:
-                self.owed -= 1.0
-                for _ in range(2 if self.habits.double_ticks else 1):
-                    self.tick()
+        if self.habits.frame_s and not self._in_frame:
+            self.waiting += ticks
+            return
+        self.owed += ticks
+        while self.owed >= 1.0 - 1e-9:
+            self.owed -= 1.0
+            for _ in range(2 if self.habits.double_ticks else 1):
+                self.tick()
 
     def tick(self) -> None:
         self.ticks += 1
@@ -582,6 +603,11 @@ class FakeGame(Game):
         )
         self.world, self.source = world, source
         self.closed = 0
+
+    def __getattribute__(self, name: str):
+        if name in ("process", "keyboard", "window", "clock", "title") and "world" in self.__dict__:
+            self.source.playing.world = self.world  # whoever reaches for it plays this game
+        return super().__getattribute__(name)
 
     def close(self) -> None:
         self.closed += 1

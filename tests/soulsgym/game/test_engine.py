@@ -499,10 +499,6 @@ def _wounded(world, respawn):
 def test_several_games_side_by_side_are_as_one_after_the_other():
     def played(n):
         ring = Ring(n=n).begin()
-        for game in ring.engine.games:  # how long a reset took is left to chance
-            game.world.view, game.world.owed = 0.5, 0.5
-            game.world.pose, game.world.boss_pose = list(ring.plan.player_start), list(ring.plan.boss_start)
-            game.world.animation_ticks = game.world.boss_ticks = 0
         for i in range(30):
             ring.step(*[FORWARD if i % 3 else LIGHT] * n)
         ring.engine.close()
