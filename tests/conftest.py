@@ -25,13 +25,14 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 GROUPS = {
-    "wine": re.compile(r"/(standin|windows|speed)/|_on_standin\.py"),
+    "wine": re.compile(r"/(standin|windows|speed)/|/soulsai/.*_on_standin\.py"),
+    "fights": re.compile(r"_on_standin\.py"),
     "browser": re.compile(r"/browser/"),
     "redis": re.compile(r"/transport/redis/"),
 }
 """Files whose tests one worker runs, so that what they share is there once; every other file is a group of its own."""
-SHARED = {"wine": "wine", "browser": "browser", "site": "browser"}
-"""Fixtures that take long to make, and the group that a test with them belongs to."""
+SHARED = {"wine": ("wine", "fights"), "browser": ("browser",), "site": ("browser",)}
+"""Fixtures that take long to make, and the groups that a test with them may belong to; the first is its mark."""
 SLOW = re.compile(
     r"/(packaging|benchmarks)/|/soulsai/(acting|algorithms|cli|learning|processes|runtime|sweeps|transport/redis)/"
     r"|/test_(child|events|distributions|local)\b"
@@ -70,9 +71,9 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         group = group_of(item.nodeid)
         for needed in {SHARED[name] for name in item.fixturenames if name in SHARED}:
-            if needed != group:
-                raise pytest.UsageError(f"{item.nodeid} uses what group {needed} shares; see GROUPS in {__file__}")
-            item.add_marker(needed)
+            if group not in needed:
+                raise pytest.UsageError(f"{item.nodeid} uses what group {needed[0]} shares; see GROUPS in {__file__}")
+            item.add_marker(needed[0])
             item.add_marker("slow")
         if SLOW.search(f"/{item.nodeid}") or "trained" in item.fixturenames:
             item.add_marker("slow")

@@ -24,6 +24,7 @@ struct switches {
     bool keys_every_frame;  /* keys are read, and forgotten, in frames without time too */
     bool roll_on_release;   /* a roll begins when its key is let go */
     bool time_first;        /* play time is shown before everything else of a tick, not after it */
+    bool own_time;          /* play time passes by the system's time, whatever the clock of the game says */
     int load_ticks;
     int rate;               /* seconds of the game in a real one */
     int width, height;

@@ -72,6 +72,7 @@ static void read_switches(int count, char **words) {
     for (int i = 1; i < count; i++) {
         if (strcmp(words[i], "--uneven") == 0) switches.uneven = true;
         else if (strcmp(words[i], "--time-first") == 0) switches.time_first = true;
+        else if (strcmp(words[i], "--own-time") == 0) switches.own_time = true;
         else if (strcmp(words[i], "--vsync") == 0) switches.vsync = true;
         else if (strcmp(words[i], "--keys-every-frame") == 0) switches.keys_every_frame = true;
         else if (strcmp(words[i], "--roll-on-release") == 0) switches.roll_on_release = true;
@@ -206,7 +207,7 @@ static void run(void) {
         if (switches.uneven) passed = smoothed(frequency.QuadPart, passed);
         int due = ticks_due(frequency.QuadPart, passed);
         for (int i = 0; i < due; i++) one_tick();
-        if (due == 0 && switches.uneven) publish();
+        if (due == 0 && (switches.uneven || switches.own_time)) publish();
         if (passed == 0 && switches.keys_every_frame) use_up_keys();
         standin_test.has_focus = GetForegroundWindow() == window;
         standin_test.turns++;

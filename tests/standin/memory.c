@@ -65,8 +65,18 @@ void groups_hide(bool hidden) {
             *slot_of(node) = hidden ? NULL : nodes[node];
 }
 
+/* A clock that nobody has hooked. */
+static uint64_t system_ms(void) {
+    FILETIME now;
+    GetSystemTimeAsFileTime(&now);
+    return (((uint64_t)now.dwHighDateTime << 32) | now.dwLowDateTime) / 10000;
+}
+
+static uint64_t own_begin;
+
 void memory_open(void *module) {
     module_base = module;
+    own_begin = system_ms();
     for (int node = 0; node < NODES; node++) {
         unsigned char *slot = module_base + NODE_DEFS[node].offset;
         if (NODE_DEFS[node].parent == PARENT_IS_RVA &&
@@ -99,7 +109,16 @@ static void put(enum field f, const void *value, size_t size) {
     shown[f].known = true;
 }
 
+/* What take_in() takes in. Written by somebody else in the middle of a tick, it stays until the next one takes it. */
+static void put_unless_changed(enum field f, const void *value, size_t size) {
+    void *at = field_at(f);
+    if (at && shown[f].known && memcmp(at, shown[f].bytes, size) != 0) return;
+    put(f, value, size);
+}
+
 static void put_i32(enum field f, int32_t value) { put(f, &value, sizeof value); }
+static void put_count(enum field f, int32_t value) { put_unless_changed(f, &value, sizeof value); }
+static void put_angle(enum field f, double value) { float small = (float)value; put_unless_changed(f, &small, sizeof small); }
 static void put_f32(enum field f, double value) { float small = (float)value; put(f, &small, sizeof small); }
 
 static void put_name(enum field f, const char *name) {
@@ -128,7 +147,10 @@ static bool took_pose(enum field place, enum field heading, double *x, double *y
 void take_in(void) {
     struct fight *f = &fight;
     uint32_t time;
-    if (was_changed(F_Time, &time, sizeof time)) world.time_base = time, world.time_ticks = 0, world.uneven_s = 0.0;
+    if (was_changed(F_Time, &time, sizeof time)) {
+        world.time_base = time, world.time_ticks = 0, world.uneven_s = 0.0;
+        own_begin = system_ms();
+    }
     took_i32(F_PlayerHP, &f->hp);
     took_i32(F_PlayerSP, &f->sp);
     double x = f->px, y = f->py, z = f->pz, a = f->pa;
@@ -173,11 +195,11 @@ static void publish_boss(const struct fight *f) {
     int number = -1;
     if (strncmp(truth, "Attack", 6) == 0) sscanf(truth + 6, "%d", &number);
     bool second = number >= 0 && f->linked_from;
-    put_i32(place->hp, (int)f->boss_hp);
+    put_count(place->hp, (int)f->boss_hp);
     put_i32(place->max_hp, (int)f->boss_max_hp);
     float at[3] = {(float)f->bx, (float)f->bz, (float)f->by};
-    put(place->pose_x, at, sizeof at);
-    put_f32(place->pose_a, boss_heading(f));
+    put_unless_changed(place->pose_x, at, sizeof at);
+    put_angle(place->pose_a, boss_heading(f));
     put_name(place->animation, boss_name(f, truth));
     put_f32(place->animation_s, f->blabel_t * per_label);
     put_f32(place->animation_length_s, move->end_s * per_label);
@@ -187,7 +209,8 @@ static void publish_boss(const struct fight *f) {
 
 static void publish_time(void) {
     uint64_t ms = switches.uneven ? (uint64_t)(world.uneven_s * 1000.0) : world.time_ticks * 1000 / TICKS_PER_S;
-    put_i32(F_Time, (int32_t)(world.time_base + ms));
+    if (switches.own_time) ms = system_ms() - own_begin;
+    put_count(F_Time, (int32_t)(world.time_base + ms));
 }
 
 extern const char *player_name(double *seconds, double *length);
@@ -195,13 +218,13 @@ extern const char *player_name(double *seconds, double *length);
 static void publish_player(const struct fight *f) {
     double seconds, length;
     const char *name = player_name(&seconds, &length);
-    put_i32(F_PlayerHP, (int)f->hp);
+    put_count(F_PlayerHP, (int)f->hp);
     put_i32(F_PlayerMaxHP, (int)f->max_hp);
-    put_i32(F_PlayerSP, (int)floor(f->sp));
+    put_count(F_PlayerSP, (int)floor(f->sp));
     put_i32(F_PlayerMaxSP, (int)f->max_sp);
     float at[3] = {(float)f->px, (float)f->pz, (float)f->py};
-    put(F_PlayerX, at, sizeof at);
-    put_f32(F_PlayerA, f->pa);
+    put_unless_changed(F_PlayerX, at, sizeof at);
+    put_angle(F_PlayerA, f->pa);
     put_name(F_PlayerAnimation, name);
     put_f32(F_PlayerAnimationTime, seconds);
     put_f32(F_PlayerAnimationMaxTime, length);

@@ -25,23 +25,34 @@ SCRIPT = (
 HARMLESS = "executed"
 """A move of the boss without motion, turning or blows."""
 APART_M = 0.05
+CAMERA_STEPS = 15
+"""In which the camera turns to the boss, as it stands in the simulator from the start."""
 
 
-@pytest.fixture
-def engine(standin):
-    """The engine on a stand-in whose boss stands still."""
+@pytest.fixture(scope="module")
+def standin(wine, standin_exe):
+    """A stand-in whose boss stands still."""
+    standin = wine.start("--start", "arena", executable=standin_exe)
     standin.mail(boss_still=1)
-    setup = load_fight("iudex").game
-    engine = GameEngine(setup, [attach("darksouls3", standin.pid)], game_speed=math.inf, setup_speed=1.0)
+    yield standin
+    standin.stop()
+
+
+@pytest.fixture(scope="module")
+def made(standin):
+    with pytest.MonkeyPatch.context() as patch:  # for as long as the engine is there, as `no_lapse` does for a test
+        patch.setattr("soulsgym.game.clock.LAPSE_S", 60.0)
+        game = attach("darksouls3", standin.pid)
+    engine = GameEngine(load_fight("iudex").game, [game], game_speed=math.inf, setup_speed=8.0)
     yield engine
     engine.close()
 
 
 @pytest.fixture
-def game(engine):
-    """The engine with the fight begun."""
-    begin(engine)
-    return engine
+def engine(made, monkeypatch):
+    """The engine on it; every key is given the time to arrive, also beside busy programs."""
+    monkeypatch.setattr(made._fights[0], "_input_settle_s", 0.05)
+    return made
 
 
 def begin(engine, starts=None):
@@ -66,16 +77,19 @@ def actions():
         yield from [NOTHING] * REST[name.split()[0]]
 
 
-def test_knight_in_game_and_simulator_go_the_same_way(game):
+def test_knight_in_game_and_simulator_go_the_same_way(engine):
+    begin(engine)
+    for _ in range(CAMERA_STEPS):
+        engine.step(ACTION_CONTROLS[[NOTHING]])
     spec = load_fight("iudex")
-    simulator = simulator_of(game, spec)
+    simulator = simulator_of(engine, spec)
     harmless = spec.boss.move_index(HARMLESS)
     other_labels = []
     for step, action in enumerate(actions()):
         simulator.hidden["boss_move"], simulator.hidden["boss_move_s"] = harmless, 0.0
-        for engine in (game, simulator):
-            engine.step(ACTION_CONTROLS[[action]])
-        seen, told = game.fights[0], simulator.fights[0]
+        for each in (engine, simulator):
+            each.step(ACTION_CONTROLS[[action]])
+        seen, told = engine.fights[0], simulator.fights[0]
         assert math.dist(seen["player_pose"][:2], told["player_pose"][:2]) < APART_M, f"step {step}"
         assert seen["player_sp"][0] == pytest.approx(told["player_sp"][0], abs=1.0), f"step {step}"
         if seen["player_animation"] != told["player_animation"]:

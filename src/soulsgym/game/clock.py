@@ -35,9 +35,11 @@ CLAIM_LIMIT_S = 2.0
 LONGEST_CLAIM_S = 20.0
 """For a clock that nobody has, in a game that hardly gets to run."""
 BEATS_OF_A_RIVAL = 5
-LOAD_LIMIT_S = 5.0
+LOAD_LIMIT_S = 10.0
 LOOPS_S, LOOP_PER_S, SILENT_S = 0.25, 25.0, 1.0
 """Threads are watched for so long, and one that asks so often a second may be the game's loop."""
+LOOP_LOOKS, SELDOM = 4, 0.25
+"""One that asks less often, but not seldom, is watched again so often: the machine may be busy."""
 SPIN_S, SHORT_S, SHORT_SLEEP_S, SLEEP_S = 0.0002, 0.01, 0.00002, 0.001
 """An answer is waited for without a pause at first, then with short ones, then with longer ones."""
 
@@ -46,7 +48,7 @@ FUNCTIONS = ("QueryPerformanceCounter", "GetTickCount", "GetTickCount64", "timeG
 LET_GO, RUN, RUN_SHIFT = 1, 2, 8
 BLOCK_SIZE, THREADS = 512, 15
 _HEADER = struct.Struct("<8sIIqIII")
-_LIMIT_AT, _CLAIM_AT, _BEAT_AT, _COMMAND_AT, _STATUS_AT, _THREADS_AT = 32, 64, 72, 80, 128, 256
+_LIMIT_AT, _CLAIM_AT, _BEAT_AT, _COMMAND_AT, _STATUS_AT, _TURNS_AT, _THREADS_AT = 32, 64, 72, 80, 128, 184, 256
 _STATUS = struct.Struct("<QQdqqqQQQ6Q")
 _THREADS = struct.Struct(f"<{2 * (THREADS + 1)}Q")
 _WORD = struct.Struct("<Q")
@@ -131,7 +133,7 @@ class Clock:
         self.trickle_after_s = math.inf
         """A clock that nobody has touched for so long while it stands moves on by a tick, again and again."""
         self.trickled = 0
-        """Ticks that passed so."""
+        """Ticks that passed so; see `touch`."""
         self._touched = time.monotonic()
         self._ticks: Fraction | int = 0
         self._run_ticks: Fraction | int = 0
@@ -185,12 +187,20 @@ class Clock:
         A thread of sound or loading that asks as well must not make a tick look over that the game's loop still makes.
         """
         self._loops, self._heard = (), {}
-        before = self.questions()
-        time.sleep(seconds)
-        least = LOOP_PER_S * seconds
-        asked = [new[1] - old[1] for old, new in zip(before, self.questions(), strict=True)]
-        self._loops = tuple(row for row, count in enumerate(asked[:THREADS]) if count >= least)
+        before, least = self.questions(), LOOP_PER_S * seconds
+        for _ in range(LOOP_LOOKS):
+            time.sleep(seconds)
+            asked = [new[1] - old[1] for old, new in zip(before, self.questions(), strict=True)][:THREADS]
+            if not any(SELDOM * least < count < least for count in asked):
+                break  # else a thread may be a loop that hardly gets to run: watch on
+        self._loops = tuple(row for row, count in enumerate(asked) if count >= least)
         return len(self._loops)
+
+    def touch(self) -> int:
+        """How many ticks have passed in long pauses; from now on none passes until the next long one."""
+        with self._lock:
+            self._touched = time.monotonic()
+            return self.trickled
 
     def now(self) -> float:
         """The game's own time in seconds: exact while paused, else as of at most some milliseconds ago."""
@@ -467,7 +477,8 @@ def _inject(found: ProcessInfo, memory: ProcessMemory, folder: Path) -> None:
 
 def _wait_for_block(memory: ProcessMemory) -> None:
     deadline = time.monotonic() + LOAD_LIMIT_S
-    while find_block(memory) is None:
+    # It is ready once its own thread turns, which can only begin when the game has loaded whatever else it loads.
+    while (address := find_block(memory)) is None or not any(memory.read(address + _TURNS_AT, _WORD.size)):
         if time.monotonic() > deadline:
             raise SpeedControlError(
                 f"{LIBRARY} was loaded into the game (pid {memory.process.pid}) but did not start within "

@@ -30,7 +30,7 @@ from soulsgym.game.machine import (
     check_system,
 )
 from soulsgym.game.memory import ProcessMemory
-from soulsgym.game.pacing import TickPacer, probe
+from soulsgym.game.pacing import OWN_TIME, Animated, TickPacer, probe, tick_source
 from soulsgym.game.pointers import choose_target, find_hits
 from soulsgym.game.process import Process, ProcessInfo, find_processes, open_process
 from soulsgym.game.report import write_report
@@ -453,12 +453,16 @@ def check_speed(title: Title, clock: Clock, how: str, time: TimeSource) -> Findi
     try:
         clock.pause()
         # Each is measured once more before it counts: the machine may have been busy for a moment.
-        if _rate(title, time, STILL_S) and (still := _rate(title, time, STILL_S)):
-            return Finding("speed", False, f"at speed 0 the game's time went on, {still:.2f} times as fast", HOOKS)
+        pass_s, own_time = _play_time(title), False
+        if _rate(pass_s, time, STILL_S) and (still := _rate(pass_s, time, STILL_S)):
+            animation = _animation_time(title)
+            if animation is None or _rate(animation, time, STILL_S):
+                return Finding("speed", False, f"at speed 0 the game's time went on, {still:.2f} times as fast", HOOKS)
+            pass_s, own_time = animation, True
         clock.set_speed(SPEED)
-        rate = _rate(title, time, RUN_S)
+        rate = _rate(pass_s, time, RUN_S)
         if abs(rate / SPEED - 1) > TOLERANCE:
-            rate = _rate(title, time, RUN_S)
+            rate = _rate(pass_s, time, RUN_S)
     finally:
         clock.set_speed(1.0)
     if abs(rate / SPEED - 1) > TOLERANCE:
@@ -467,17 +471,49 @@ def check_speed(title: Title, clock: Clock, how: str, time: TimeSource) -> Findi
             "speed", False, text, "close its menus, and lower its graphics until it keeps 60 frames a second"
         )
     text = f"the library {how}; at speed 0 the game stood, at {SPEED:g} it ran {rate:.2f} times"
+    if own_time:
+        return Finding("speed", None, f"{text}; {OWN_TIME}", "nothing needs to be done; please report it")
     if clock.unhooked:
         names = ", ".join(clock.unhooked)
         return Finding("speed", True, f"{text}; {names} could not be hooked, so that it takes steps more slowly")
     return Finding("speed", True, text)
 
 
-def _rate(title: Title, time: TimeSource, seconds: float) -> float:
-    """How many seconds of the game pass in a real one now."""
-    before, began = title.time, time.now()
-    time.sleep(seconds)
-    return float(title.time - before) / 1000 / (time.now() - began)
+def _rate(passed_s: Callable[[], float], time: TimeSource, seconds: float) -> float:
+    """How many seconds of the game pass in a real one now; `passed_s` says how many have passed since it was asked."""
+    passed_s()
+    began, passed = time.now(), 0.0
+    while (left := began + seconds - time.now()) > 0.0:
+        time.sleep(min(left, WATCH_S))
+        passed += passed_s()
+    return passed / (time.now() - began)
+
+
+def _since_asked(read_s: Callable[[], float]) -> Callable[[], float]:
+    """How much a time went on since it was asked for last; one that begins again, as an animation does, counts on."""
+    last = read_s()
+
+    def passed() -> float:
+        nonlocal last
+        before, last = last, read_s()
+        return max(0.0, last - before)
+
+    return passed
+
+
+def _play_time(title: Title) -> Callable[[], float]:
+    return _since_asked(lambda: title.time / 1000)
+
+
+def _animation_time(title: Title) -> Callable[[], float] | None:
+    """The time of what the player does, which stands when the game stands; None where it is not known."""
+    return _since_asked(lambda: title.player_animation_time) if isinstance(title, FightTitle) else None
+
+
+def _ticks_of(title: Title, clock: Clock, time: TimeSource) -> tuple[Callable[[], Moment], Animated | None]:
+    """By what the ticks of the game are counted."""
+    animated = (lambda: (title.player_animation_time,)) if isinstance(title, FightTitle) else None
+    return tick_source(clock, lambda: Moment(title.time), time, animated)
 
 
 HOOKS = "another tool may hold the game's clock: close it, and start the game again"
@@ -485,12 +521,9 @@ HOOKS = "another tool may hold the game's clock: close it, and start the game ag
 
 def check_steps(title: Title, clock: Clock, time: TimeSource) -> Finding:
     """Can the game be moved on tick by tick?"""
-
-    def glance() -> Moment:
-        return Moment(title.time)
-
     try:
-        fault = probe(TickPacer(clock, glance, source=time), clock, glance, time)
+        glance, animated = _ticks_of(title, clock, time)
+        fault = probe(TickPacer(clock, glance, source=time, animated=animated))
     finally:
         clock.set_speed(1.0)
     if fault:
@@ -520,7 +553,8 @@ def check_presses(title: Title, keyboard: Keyboard, clock: Clock, time: TimeSour
 
 
 def _is_answered(title: FightTitle, keyboard: Keyboard, clock: Clock, time: TimeSource, speed: float) -> bool:
-    pacer = TickPacer(clock, lambda: Moment(title.time), source=time)
+    glance, animated = _ticks_of(title, clock, time)
+    pacer = TickPacer(clock, glance, source=time, animated=animated)
     pacer.act_speed = speed
     seen = set[str]()
 

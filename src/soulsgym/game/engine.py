@@ -180,12 +180,18 @@ class GameEngine:
 
     def _pacer_of(self, game: Game) -> Pacer:
         title, boss = fight_title(game.title), self.plan.boss
+
+        def animated() -> tuple[float, ...]:
+            sight = title.look(boss)
+            return sight.player_animation_s, sight.boss_animation_s
+
         return choose_pacer(
             game.clock,
             lambda: title.glance(boss),
             stepping=self._stepping,
             game_speed=self._game_speed,
             source=self._source,
+            animated=animated,
         )
 
     def _start_of(self, start: Any, generator: np.random.Generator) -> Start:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 from soulsgym.errors import GameHung, MisuseError, SpeedControlError
 from soulsgym.game.waits import REAL_TIME, TimeSource, sleep_until
@@ -29,12 +29,17 @@ LOOP_S, LOOP_QUERIES = 0.01, 4
 """After a stretch of time the game's loop has turned when this passed and it asked for the time this often."""
 PROBE_TICKS = 12
 PROBE_STILL_S, PROBE_STEPS = 0.05, 4
+OWN_TIME_LOOKS, OWN_TIME_RATE = 3, 0.5
+"""Play time that passes at least so fast in each of some looks at a stopped game passes by itself."""
+ONE_TICK = 0.5 / TICKS_PER_S, 1.5 / TICKS_PER_S
+"""By how many seconds an animation goes on in one tick, with room for games that round."""
 FRAMES_PER_S = 90.0
 """Fewer ticks a second, one by one, are those of a game that waits for the screen."""
 ENOUGH, SURELY_FASTER = 0.9, 1.3
 SEVERAL = (2, 3, 6)
 """How many ticks may be given at a time: each divides a step, and the first ends where a tapped key is let go."""
 GOES_ON = "its time goes on while its clock stands still"
+OWN_TIME = "its play time goes on while the game stands, so that ticks are counted by its clock"
 QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
 ALIGN_QUARTERS = 16
 FASTEST = 3.0
@@ -62,9 +67,12 @@ class GameClock(Protocol):
         """How often the game has asked for the time."""
         ...
 
-    @property
-    def trickled(self) -> int:
-        """Ticks that have passed in long pauses."""
+    def touch(self) -> int:
+        """Ticks that have passed in long pauses; none does for a while from now on."""
+        ...
+
+    def now(self) -> float:
+        """The game's own time in seconds, exact while it stands."""
         ...
 
     @property
@@ -96,6 +104,10 @@ class PacedRun:
     ticks: int
     game_s: float
     overshoot_s: float
+
+
+Animated = Callable[[], tuple[float, ...]]
+"""For how many seconds the animations of both fighters have played: these stand when the game stands."""
 
 
 class Pacer(Protocol):
@@ -135,15 +147,17 @@ class TickPacer:
         source: TimeSource = REAL_TIME,
         limit_s: float = HANG_S,
         reason: str = "asked for",
+        animated: Animated | None = None,
     ) -> None:
         self.reason = reason
         self._clock, self._glance, self._time, self._limit_s = clock, glance, source, limit_s
+        self._animated = animated  # given if glances have the clock's time, which does not show whether a tick was made
         self.set_speed(game_speed)
         self.ticks_per_frame = 1
         """How many ticks are given at a time: more than one where the game shows few frames a second."""
         self.ticks_per_s = math.inf
         """How fast they came when they were tried."""
-        self._counter, self._trickled = 0, clock.trickled
+        self._counter, self._trickled = 0, clock.touch()
         self._due = -math.inf
 
     def set_speed(self, game_speed: float) -> None:
@@ -153,10 +167,11 @@ class TickPacer:
     def begin(self) -> None:
         """Stop the clock half a tick before the next tick, so that no rounding puts one on the edge."""
         self._clock.pause()
-        before = self._at_rest().time_ms
+        before, played = self._at_rest().time_ms, self.played()
         for _ in range(ALIGN_QUARTERS):
             self._advance(QUARTER)
-            if ticks_between(before, self._at_rest().time_ms) >= 1:
+            now = self._at_rest().time_ms
+            if self.played() != played if self._animated else ticks_between(before, now) >= 1:
                 break
         else:
             raise GameHung(f"the game made no tick in {ALIGN_QUARTERS / 4:g} ticks' time; is it loading or in a menu?")
@@ -166,9 +181,9 @@ class TickPacer:
     def run(self, ticks: int, on_tick: Callable[[int, Tick], None], acts: Mapping[int, Callable[[], None]]) -> PacedRun:
         """Let `ticks` pass one by one."""
         passed, pending = 0, dict(acts)
-        if self._trickled != self._clock.trickled:
+        if self._trickled != (trickled := self._clock.touch()):
             # What passed in a long pause is no part of this run.
-            self._trickled, self._counter = self._clock.trickled, self._at_rest().time_ms
+            self._trickled, self._counter = trickled, self._at_rest().time_ms
         while passed < ticks:
             self._due = max(self._time.now(), self._due + self._tick_s)
             number = self._next_number(passed, ticks, pending)
@@ -191,17 +206,38 @@ class TickPacer:
     def measure(self) -> bool:
         """Try some ticks; do exactly those come that are given, and how fast?"""
         try:
-            self.begin()
-            begun, passed = self._time.now(), 0
-            while passed < PROBE_TICKS:
-                came = self.run(self.ticks_per_frame, lambda _tick, _glance: None, {}).ticks
-                if came != self.ticks_per_frame:
-                    return False
-                passed += came
+            return not self.fault()
         except GameHung:
             return False
-        self.ticks_per_s = passed / max(self._time.now() - begun, 1e-9)
-        return True
+
+    def fault(self) -> str:
+        """Try some ticks: what came instead of those that were given, or nothing; and note how fast they came."""
+        self.begin()
+        if self.goes_on():
+            return GOES_ON
+        took = []
+        for number in range(1, PROBE_TICKS // self.ticks_per_frame + 1):
+            played, begun = self.played(), self._time.now()
+            ticks = self.run(self.ticks_per_frame, lambda _tick, _glance: None, {}).ticks
+            took.append(self._time.now() - begun)
+            if ticks != self.ticks_per_frame:
+                return f"tick {number} of {PROBE_TICKS} was {ticks} ticks"
+            if self._animated and self.ticks_per_frame == 1 and not _is_one_tick(played, self.played()):
+                return f"tick {number} of {PROBE_TICKS} did not move the animations on by one tick"
+        # By those that were not held up: a busy machine is not a game that waits for the screen.
+        self.ticks_per_s = self.ticks_per_frame / max(sorted(took)[len(took) // 4], 1e-9)
+        # A game that uses up what it is given bit by bit has stood still before, but does not after a tick.
+        return GOES_ON if self.goes_on() else ""
+
+    def played(self) -> tuple[float, ...]:
+        """What the animations have played, where that tells of ticks."""
+        return self._animated() if self._animated else ()
+
+    def goes_on(self) -> bool:
+        """Does the game go on although its clock stands?"""
+        before = self._glance().time_ms, self.played()
+        self._time.sleep(PROBE_STILL_S)
+        return (self._glance().time_ms, self.played()) != before
 
     def _next_number(self, passed: int, ticks: int, pending: Mapping[int, object]) -> int:
         """How many ticks may be given at once before something is to be done."""
@@ -232,7 +268,7 @@ class TickPacer:
             if self._time.now() > end:
                 raise GameHung(f"the game made no tick for {self._limit_s:g} s; it hangs, loads or shows a menu")
             self._time.sleep(POLL_S)
-        if came <= number and not last:
+        if came <= number and not last and not self._animated:
             self._time.sleep(SETTLE_S)
         else:
             await_queries(self._clock, self._time, TICK_QUERIES, limit_s=self._limit_s)
@@ -241,11 +277,13 @@ class TickPacer:
     def _at_rest(self) -> Tick:
         """What is seen when the game has used all the time it was given: it may have to make many ticks in one turn."""
         end = self._time.now() + self._limit_s
-        tick = self._glance()
+        last = self._glance().time_ms, self.played()
         while True:
-            last, tick = tick, after_a_turn(self._clock, self._glance, self._time, limit_s=self._limit_s)
-            if tick.time_ms == last.time_ms or self._time.now() > end:
+            tick = after_a_turn(self._clock, self._glance, self._time, limit_s=self._limit_s)
+            now = tick.time_ms, self.played()
+            if now == last or self._time.now() > end:
                 return tick
+            last = now
 
 
 def _do(pending: dict[int, Callable[[], None]], passed: int) -> None:
@@ -361,22 +399,29 @@ def choose_pacer(
     stepping: str = "auto",
     game_speed: float = 1.0,
     source: TimeSource = REAL_TIME,
+    animated: Animated | None = None,
 ) -> Pacer:
-    """The exact pacer if the game obeys its clock, found out by trying; else the other. Leaves the game stopped."""
+    """The exact pacer if the game obeys its clock, found out by trying; else the other. Leaves the game stopped.
+
+    Ticks are counted by play time, or by the clock if play time passes by itself while the `animated` stand.
+    """
     if stepping not in STEPPINGS:
         raise MisuseError(f"stepping {stepping!r} is not known; give {', '.join(STEPPINGS)}")
+    glance, animated = tick_source(clock, glance, source, animated)
     if stepping == "speed":
         by_speed = SpeedPacer(clock, glance, game_speed=game_speed, source=source)
         by_speed.begin()
         return by_speed
-    exact = TickPacer(clock, glance, source=source)
+    exact = TickPacer(clock, glance, source=source, animated=animated)
     if stepping == "ticks":
         exact.set_speed(game_speed)
         exact.begin()
         return exact
-    fault = probe(exact, clock, glance, source)  # as fast as it goes
+    fault = probe(exact)  # as fast as it goes
     if not fault:
         exact.reason = f"{PROBE_TICKS} of {PROBE_TICKS} ticks came one by one"
+        if animated:
+            exact.reason += f"; {OWN_TIME}"
         wanted = TICKS_PER_S * min(game_speed, FASTEST)
         if exact.ticks_per_s < min(ENOUGH * wanted, FRAMES_PER_S):
             rough = SpeedPacer(clock, glance, game_speed=game_speed, source=source)
@@ -409,31 +454,45 @@ def _stays_exact(exact: TickPacer, wanted: float, rough: SpeedPacer) -> bool:
     return True
 
 
-def probe(pacer: TickPacer, clock: GameClock, glance: Callable[[], Tick], source: TimeSource) -> str:
-    """Why the game cannot be stepped tick by tick; empty if it can."""
-    # Twice: a machine that is busy for a moment has the same faults, but not again.
-    fault = _fault(pacer, clock, glance, source)
-    return fault if fault and _fault(pacer, clock, glance, source) else ""
+def tick_source(
+    clock: GameClock, glance: Callable[[], Any], source: TimeSource, animated: Animated | None
+) -> tuple[Callable[[], Any], Animated | None]:
+    """What to count ticks by, and what else shows them: play time alone, unless it passes while the game stands."""
+    if animated is None or not _passes_by_itself(clock, glance, source) or _moves(animated, source):
+        return glance, None
+    log.info("%s", OWN_TIME)
+    return lambda: replace(glance(), time_ms=round(1000 * clock.now())), animated
 
 
-def _fault(pacer: TickPacer, clock: GameClock, glance: Callable[[], Tick], source: TimeSource) -> str:
-    try:
-        pacer.begin()
-        if _goes_on(glance, source):
-            return GOES_ON
-        begun = source.now()
-        for number in range(1, PROBE_TICKS + 1):
-            ticks = pacer.run(1, lambda _tick, _glance: None, {}).ticks
-            if ticks != 1:
-                return f"tick {number} of {PROBE_TICKS} was {ticks} ticks"
-        pacer.ticks_per_s = PROBE_TICKS / max(source.now() - begun, 1e-9)
-        # A game that uses up what it is given bit by bit has stood still before, but does not after a tick.
-        return GOES_ON if _goes_on(glance, source) else ""
-    except GameHung as error:
-        return str(error)
+def _passes_by_itself(clock: GameClock, glance: Callable[[], Tick], source: TimeSource) -> bool:
+    clock.pause()
+    for _ in range(OWN_TIME_LOOKS):
+        before, begun = glance().time_ms, source.now()
+        source.sleep(PROBE_STILL_S)
+        if glance().time_ms - before < 1000 * OWN_TIME_RATE * (source.now() - begun):
+            return False
+    return True
 
 
-def _goes_on(glance: Callable[[], Tick], source: TimeSource) -> bool:
-    before = glance().time_ms
+def _moves(animated: Animated, source: TimeSource) -> bool:
+    before = animated()
     source.sleep(PROBE_STILL_S)
-    return glance().time_ms != before
+    return animated() != before
+
+
+def _is_one_tick(before: tuple[float, ...], after: tuple[float, ...]) -> bool:
+    low, high = ONE_TICK
+    return any(low < now - then < high for then, now in zip(before, after, strict=True))
+
+
+def probe(pacer: TickPacer) -> str:
+    """Why the game cannot be stepped tick by tick; empty if it can."""
+    fault = ""
+    for _ in range(2):  # a machine that is busy for a moment has the same faults, but not again
+        try:
+            fault = pacer.fault()
+        except GameHung as error:
+            fault = str(error)
+        if not fault:
+            break
+    return fault

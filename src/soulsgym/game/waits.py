@@ -12,6 +12,8 @@ SPIN_S = 0.0002
 """The last stretch of a precise sleep, in which the clock is watched: systems wake up late."""
 NO_PULSE_S = 5.0
 """A program that does nothing at all for this long hangs; loading, it does much."""
+LEAST_TURNS, LATEST_S = 30, 4.0
+"""A wait does not end before the game has asked for the time so often, or so much later: it may hardly get to run."""
 
 
 class TimeSource(Protocol):
@@ -100,7 +102,7 @@ class Waits:
         unreadable: bool = False,
     ) -> bool:
         """Ask again and again; does it come true in time?"""
-        end = min(self._end, self._time.now() + limit_s)
+        end, turns = min(self._end, self._time.now() + limit_s), self._pulse() if self._pulse is not None else 0
         while True:
             try:
                 if condition():
@@ -110,12 +112,17 @@ class Waits:
                     raise GameGone("the game has ended; start it again") from None
                 if not unreadable:
                     raise
-            if self._time.now() >= end:
+            if self._time.now() >= end and not self._is_behind(turns, end):
                 if not self._is_running():
                     raise GameGone("the game has ended; start it again")
                 return False
             self._feel_pulse()
             self._time.sleep(every_s)
+
+    def _is_behind(self, turns: int, end: float) -> bool:
+        """Has the game had too few turns since a wait began, and is there time to give it more?"""
+        latest = min(self._end, end + LATEST_S)
+        return self._pulse is not None and self._pulse() - turns < LEAST_TURNS and self._time.now() < latest
 
     def _feel_pulse(self) -> None:
         if self._pulse is None:

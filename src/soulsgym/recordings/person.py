@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -158,15 +159,15 @@ def _watch_fight(
         return None
     watcher.begin(sight)
     outcome, seen_at = Outcome.RUNNING, source.now()
-    while outcome is Outcome.RUNNING and not stop() and source.now() - seen_at < LOST_S:
+    while outcome is Outcome.RUNNING and not stop():
         source.sleep(POLL_S)
-        try:
-            samples = watcher.samples
+        now, samples = source.now(), watcher.samples
+        with suppress(ReadFailed):
             outcome = watcher.look()
-            if watcher.samples > samples:
-                seen_at = source.now()
-        except ReadFailed:
-            continue
+        if watcher.samples > samples:
+            seen_at = source.now()
+        elif now - seen_at > LOST_S:  # when it was looked at: this program may have been held up before that
+            break
     if outcome is Outcome.RUNNING:
         watcher.records[-1]["outcome"] = Outcome.BROKEN
     return watcher if len(watcher.records) >= FEWEST_RECORDS else None

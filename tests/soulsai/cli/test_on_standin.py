@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from soulsai.cli.main import app
 from soulsai.evaluation import Evaluation
+from soulsgym.game.engine import GameEngine
 from soulsgym.recordings.recording import read_recording
 from soulsgym.state import Outcome
 
@@ -23,6 +24,12 @@ AGENT = ["run.steps=400_000", "run.evaluate_every_steps=0", "run.final_fights=0"
 LEARNER = ["run.steps=1000000", "run.evaluate_every_steps=0", "run.final_fights=0", "network.hidden=[8]",
            "fleet.chunk_rows=32", "fleet.chunk_s=0.2", "run.threads=1"]  # fmt: skip
 LIMIT_S = 240.0
+
+
+@pytest.fixture(autouse=True)
+def _swift(monkeypatch):
+    """Fights are set up faster than usual."""
+    monkeypatch.setitem(GameEngine.__init__.__kwdefaults__, "setup_speed", 8.0)
 
 
 def souls(*arguments):

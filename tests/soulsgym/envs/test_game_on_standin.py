@@ -30,6 +30,8 @@ SETUP_SPEED = 8.0
 W = 0x57
 CONTROLLER = """
 import sys, gymnasium, soulsgym
+from soulsgym.game.engine import GameEngine
+GameEngine.__init__.__kwdefaults__["setup_speed"] = 8.0
 env = gymnasium.make("SoulsGymIudex-v0", pid=int(sys.argv[1]), game_speed=0.5)
 env.reset()
 print("fighting", flush=True)

@@ -91,7 +91,8 @@ class Habits:
     refuses_lock: bool = False
     ignores_keys: bool = False
     uneven: bool = False  # time goes on without ticks of its own
-    runs_on: bool = False  # time does not stop while the clock is frozen
+    runs_on: bool = False  # it goes on while its clock is frozen
+    own_time: bool = False  # play time passes by itself, whatever the clock does
     double_ticks: bool = False
     never_dies: bool = False
     never_respawns: bool = False
@@ -122,6 +123,7 @@ class World:
         self.bindings = load_bindings("darksouls3")
         self.speed, self.owed, self.turns = 1.0, 0.0, 0
         self.budget: float | None = None  # ticks after which the clock stops by itself
+        self.clock_ticks = 0.0  # that the clock has shown
         self.waiting, self.since_frame, self._in_frame = 0.0, 0.0, False
         self.ticks, self.time_ms = 0, 5000.0
         self.screen, self.screen_ticks = screen, 0
@@ -155,6 +157,8 @@ class World:
             return
         self.turns += 1 + int(seconds * 800)
         if self.habits.runs_on and self.speed == 0.0:
+            self.give(seconds * 60)
+        if self.habits.own_time:
             self.time_ms += 1000 * seconds
         if self.habits.lapse and self.speed == 0.0:
             self.speed = 1.0
@@ -166,6 +170,7 @@ class World:
             self.budget -= ticks
             if self.budget <= 1e-9:
                 self.speed, self.budget = 0.0, None
+        self.clock_ticks += ticks
         self.give(ticks)
         self._frames(seconds)
 
@@ -203,7 +208,7 @@ class World:
             self._elsewhere()
         else:
             self._play()
-        if self.screen not in ("title", "loading"):
+        if self.screen not in ("title", "loading") and not self.habits.own_time:
             self.time_ms += MS_PER_TICK * (3 if self.habits.uneven else 1)
 
     def down(self) -> set[str]:
@@ -392,6 +397,12 @@ class FakeClock:
         self._world.check()
         return self._world.turns
 
+    def now(self) -> float:
+        return self._world.clock_ticks / 60
+
+    def touch(self) -> int:
+        return self.trickled
+
     def find_loops(self) -> int:
         return 1
 
@@ -418,6 +429,7 @@ class FakeClock:
             raise SpeedControlError("the clock of the game (pid 7) ran on by itself; pause() it again")
         assert self._world.speed == 0.0, "advanced while it runs"
         self._world.turns += 4
+        self._world.clock_ticks += float(seconds_times_60)
         if not self._world.habits.hung:
             self._world.give(float(seconds_times_60))
 

@@ -428,6 +428,30 @@ def test_ticks_trickle_in_a_long_pause_and_no_other_time(clock: Clock, library: 
     assert (library["speed"], library["lapses"]) == (0.0, 0)
 
 
+def test_no_tick_trickles_for_a_while_after_the_clock_was_touched(clock: Clock) -> None:
+    clock.pause()
+    clock._touched -= 60.0
+    clock.trickle_after_s = 30.0
+    trickled = clock.touch()
+    clock._trickle()
+    assert clock.trickled == trickled
+    clock._touched -= 60.0
+    clock._trickle()
+    assert clock.trickled == trickled + 1
+
+
+def test_a_loop_that_hardly_gets_to_run_is_watched_for_longer(clock: Clock, library: Library) -> None:
+    asked = iter((3, 9))
+
+    def sleep(seconds: float) -> None:
+        struct.pack_into("<2Q", library.block, 256, 11, next(asked))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clock_module.time, "sleep", sleep)
+        assert clock.find_loops() == 1
+    assert clock.queries == 9
+
+
 def test_questions_are_counted_by_the_threads_that_ask_all_the_time(
     clock: Clock, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -586,11 +610,13 @@ def test_loaded_library_is_used_without_injection(process: FakeProcess, tmp_path
     clock.close()
 
 
-def test_library_that_does_not_start_is_named(
-    process: FakeProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("says", [b"\0" * 8, clock_module.MAGIC], ids=["nothing", "that it is there"])
+def test_library_whose_thread_does_not_start_is_named(
+    process: FakeProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: bytes
 ) -> None:
     monkeypatch.setattr(clock_module, "LOAD_LIMIT_S", 0.02)
-    monkeypatch.setattr(clock_module, "_inject", lambda *_: None)
     process.library["magic"] = b"\0" * 8
+    process.library.stopped = True
+    monkeypatch.setattr(clock_module, "_inject", lambda *_: process.library.__setitem__("magic", says))
     with pytest.raises(SpeedControlError, match="did not start"):
         load_speed_control(ProcessInfo(4711, "game.exe"), headed(process, 0x8664), folder=tmp_path)

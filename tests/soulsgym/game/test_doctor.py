@@ -43,7 +43,7 @@ class Game:
         self.budget: float | None = None
         self.cap = math.inf
         self.deaf: set[str] = set()
-        self.leaks = False
+        self.leaks = self.own_time = False
         self.tick_s = 1 / 60
         self.heading, self.x = 0.0, 132.0
         self.last_down: set[str] = set()
@@ -79,7 +79,8 @@ class Game:
         self.x += 4.0 * seconds * (("W" in down) - ("S" in down))
         ms = int(1000 * self.tick_s * int(self.game_s / self.tick_s + 1e-6) + 1e-6)
         self.laid.set(
-            Time=ms,
+            Time=int(1000 * self.seconds) if self.own_time else ms,
+            PlayerAnimationTime=ms % 4000 / 1000,
             PlayerX=(self.x, -68.0, 575.0),
             CamQx=(0.96 * math.sin(self.heading), -0.28, 0.96 * math.cos(self.heading), 7.0, 133.0, -66.0, 571.0),
         )
@@ -103,8 +104,24 @@ class Game:
     def questions(self) -> list[tuple[int, int]]:
         return [(11, self.queries)]
 
+    def touch(self) -> int:
+        return self.trickled
+
     def close(self) -> None:
         self.speed, self.closed = 1.0, True
+
+
+class ClockOf:
+    """The control of a game's clock, which has another time than the real world."""
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+
+    def __getattr__(self, name: str):
+        return getattr(self._game, name)
+
+    def now(self) -> float:
+        return self._game.game_s + self._game.given
 
 
 @pytest.fixture
@@ -126,7 +143,7 @@ def world(game, tmp_path):
         open_process=lambda pid: game.process,
         open_window=lambda found, title, limit_s: game.window,
         open_keys=lambda found: game.keys,
-        load_speed_control=lambda found, memory: game,
+        load_speed_control=lambda found, memory: ClockOf(game),
         find_saves=lambda title, environment: [Path("/saves")],
         backups=lambda title: [copy_of_saves()],
         which=lambda name: f"/usr/bin/{name}",
@@ -454,6 +471,16 @@ def test_clock_that_does_not_stop(world, game):
     assert found["speed"].ok is False
     assert "at speed 0" in found["speed"].text
     assert game.speed == 1.0
+
+
+def test_play_time_that_goes_on_while_the_game_stands_is_told_and_ticks_are_counted_by_the_clock(world, game):
+    game.own_time = True
+    found = look(world)
+    assert found["speed"].ok is None
+    assert "at speed 0 the game stood, at 2 it ran 2.0" in found["speed"].text
+    assert "counted by its clock" in found["speed"].text
+    assert found["steps"].ok is True
+    assert found["presses"].ok is True
 
 
 def test_machine_that_is_busy_for_a_moment_is_no_fault_of_the_game(world, game):

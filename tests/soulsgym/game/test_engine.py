@@ -639,6 +639,20 @@ def test_a_game_that_takes_keys_at_any_time_gets_them_while_its_clock_stands():
     assert ring.engine.notes[0]["keys_pressed"] == "while the clock stands"
 
 
+def test_one_press_that_a_busy_machine_lost_does_not_decide_how_keys_are_pressed():
+    ring, lost = Ring(), []
+
+    def lose_the_first(key, down):
+        if down and ring.world.speed == 0.0 and not lost:
+            lost.append(key)
+            ring.world.keys.down.discard(key)
+
+    ring.world.keys.watch = lose_the_first
+    ring.begin()
+    assert lost
+    assert ring.note["keys_pressed"] == "while the clock stands"
+
+
 def test_presses_that_are_not_answered_break_the_fight_off_with_a_name():
     ring = Ring().begin()
     ring.engine.games[0].world.habits.keys_every_frame = True  # from now on: nobody has found out

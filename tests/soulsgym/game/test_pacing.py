@@ -279,6 +279,66 @@ def test_a_game_that_does_not_is_run_and_stopped(game, habit, reason, caplog):
     assert game.world.speed == 0.0
 
 
+def animated_of(game):
+    def animated():
+        sight = game.title.look("iudex")
+        return sight.player_animation_s, sight.boss_animation_s
+
+    return animated
+
+
+@pytest.mark.parametrize("stepping", ["auto", "ticks"])
+def test_play_time_that_passes_by_itself_is_not_what_ticks_are_counted_by(game, stepping):
+    game.world.habits.own_time = True
+    pacer = choose(game, animated=animated_of(game), stepping=stepping)
+    assert pacer.stepping == "ticks"
+    if stepping == "auto":
+        assert "12 of 12" in pacer.reason
+        assert "counted by its clock" in pacer.reason
+    for _ in range(20):
+        before = game.world.ticks
+        passage, seen = run(pacer)
+        assert (passage.ticks, game.world.ticks - before) == (6, 6)
+        assert [tick for tick, _ in seen] == [1, 2, 3, 4, 5, 6]
+        game.source.sleep(0.7)  # a learner thinks
+
+
+def test_by_speed_play_time_that_passes_by_itself_is_no_part_of_a_step(game):
+    game.world.habits.own_time = True
+    pacer = choose(game, animated=animated_of(game), stepping="speed", game_speed=3.0)
+    for _ in range(10):
+        before = game.world.ticks
+        assert run(pacer)[0].ticks == 6
+        assert game.world.ticks - before == 6
+        game.source.sleep(0.7)
+
+
+def test_a_game_with_its_own_play_time_that_makes_two_ticks_at_once_is_run_and_stopped(game):
+    game.world.habits.own_time = game.world.habits.double_ticks = True
+    pacer = choose(game, animated=animated_of(game))
+    assert pacer.stepping == "speed"
+    assert "did not move the animations on by one tick" in pacer.reason
+
+
+def test_a_game_that_goes_on_itself_is_not_taken_for_one_with_its_own_play_time(game):
+    game.world.habits.runs_on = True
+    pacer = choose(game, animated=animated_of(game))
+    assert (pacer.stepping, pacer.reason) == ("speed", pacing.GOES_ON)
+
+
+def test_a_busy_machine_is_not_taken_for_a_game_that_waits_for_the_screen(game):
+    prompt, sleeps = game.source.sleep, []
+
+    def held_up(seconds):
+        sleeps.append(seconds)
+        prompt(seconds + (0.05 if len(sleeps) % 3 == 0 else 0.0))
+
+    game.source.sleep = held_up
+    pacer = choose(game, game_speed=3.0)
+    assert (pacer.stepping, pacer.ticks_per_frame) == ("ticks", 1)
+    assert pacer.reason == "12 of 12 ticks came one by one"
+
+
 def test_a_fault_that_does_not_show_again_is_none_of_the_game(game):
     pause, tries = game.clock.pause, []
 
@@ -366,6 +426,15 @@ def test_a_game_without_vertical_sync_gets_its_ticks_one_by_one(game):
     pacer = chosen(game, game_speed=3.0)
     assert (pacer.stepping, pacer.ticks_per_frame) == ("ticks", 1)
     assert pacer.reason == "12 of 12 ticks came one by one"
+
+
+def test_no_tick_of_a_long_pause_can_come_between_the_look_and_the_step(game):
+    """The clock is touched first, so that none passes by itself while keys are pressed."""
+    pacer, order = pacer_of(game), []
+    pacer.begin()
+    game.clock.touch = lambda: order.append("touched") or 0
+    run(pacer, acts={0: lambda: order.append("pressed")})
+    assert order == ["touched", "pressed"]
 
 
 def test_ticks_of_a_long_pause_are_no_part_of_the_next_step(game):

@@ -66,6 +66,21 @@ def test_a_game_with_a_pulse_is_waited_for(source):
     assert not waits(source, 8.0, pulse=lambda: next(beats)).comes_true(lambda: False)
 
 
+def test_a_game_that_hardly_gets_to_run_is_given_more_time(source):
+    """A key has no effect in a program that has not turned since."""
+
+    def turns():
+        return int(20 * source.at)  # of a busy machine: 20 turns a second
+
+    begun = source.at
+    assert waits(source, pulse=turns).comes_true(lambda: turns() - int(20 * begun) >= 25, limit_s=0.5)
+    assert not waits(source, pulse=turns).comes_true(lambda: False, limit_s=0.5)
+    assert source.at - begun < 1.5 + 1.6
+    begun = source.at
+    assert not waits(source, 1.0, pulse=turns).comes_true(lambda: False, limit_s=0.5)
+    assert source.at - begun < 1.1
+
+
 def test_real_time_passes_while_one_sleeps():
     source = RealTime()
     moment = time.perf_counter() + 0.002

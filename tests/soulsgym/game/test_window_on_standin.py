@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -360,12 +361,6 @@ def test_doctor_names_keys_that_the_game_ignores(standin, saved):
     found = findings(standin, **saved)
     assert found["keys"]["ok"] is False
     assert "forward (W)" in found["keys"]["text"]
-
-
-def test_doctor_names_an_open_menu(standin, saved):
-    standin.mail(menu_open=1)
-    found = findings(standin, **saved)
-    assert found["keys"]["ok"] is False
     assert "close all menus" in found["keys"]["advice"]
 
 
@@ -383,11 +378,6 @@ def test_doctor_names_another_version(start_standin, saved, tmp_path):
     assert found["version"]["ok"] is False
     assert found["patterns"]["ok"] is False
     assert found["keys"]["ok"] is None
-
-
-def test_doctor_notes_another_size(start_standin, saved):
-    standin = start_standin("--start", "arena", "--size", "640x360")
-    assert findings(standin, **saved)["screen"]["ok"] is None
 
 
 def test_doctor_names_a_game_that_hangs(standin, saved):
@@ -430,25 +420,31 @@ def test_interrupted_doctor_leaves_the_game_as_before(standin, saved):
 def test_a_person_at_the_stand_in_is_recorded_and_nothing_is_touched(start_standin, tmp_path):
     standin = start_standin("--start", "arena")
     keys = standin_kit.XKeys(standin.display, lambda: standin)
-    plan, pressed = load_fight("iudex", moves=False).game, []
-    begun = time.monotonic()
+    plan, done = load_fight("iudex", moves=False).game, threading.Event()
 
-    def stop():
-        """The person: an attack now and then, as the test's own keyboard presses it."""
-        if len(pressed) < 3 and time.monotonic() - begun > 3.0 + 3.0 * len(pressed):
-            pressed.append("l")
-            keys.tap("l")
-        return time.monotonic() - begun > 14.0
+    def person():
+        """Three attacks, one after the other, by the test's own keyboard; the boss is still on his way."""
+        try:
+            for count in (1, 2, 3):
+                standin.wait_ticks(12)
+                keys.tap("l")
+                standin.wait_for(lambda block, count=count: block.light_attacks >= count)
+                standin.wait_ticks(80)
+        finally:
+            done.set()
 
+    playing = threading.Thread(target=person)
+    playing.start()
     try:
-        recording = record_person(plan, 1, pid=standin.pid, stop=stop)
+        recording = record_person(plan, 1, pid=standin.pid, stop=done.is_set)
     finally:
+        playing.join()
         keys.close()
     assert recording is not None
     write_recording(tmp_path / "person.npz", recording)
     again = read_recording(tmp_path / "person.npz")
     assert np.array_equal(again.actions, recording.actions)
-    assert (again.actions == 16).sum() <= standin.look().light_attacks
+    assert 1 <= (again.actions == 16).sum() <= standin.look().light_attacks
     assert (np.diff(again.fights["time_s"]) > 0.0).all()
     with open(f"/proc/{standin.pid}/maps") as maps:
         assert "souls_speed" not in maps.read()

