@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy.typing as npt
@@ -18,11 +18,17 @@ from soulsgym.batch import State
 States = dict[str, State]
 
 
+class Stopped(Exception):
+    """The actor was told to stop in the middle of what it played: nobody can learn from that."""
+
+
 class Actor(ABC):
     """Plays in a world with networks that somebody else improves."""
 
     steps = 0
     """Environment steps of the whole run so far, which schedules go by; whoever improves the networks sets it."""
+    stop: Callable[[], bool] = staticmethod(lambda: False)
+    """Whether to end with the next step, by `Stopped`; for worlds in which many steps would be a long wait."""
 
     def __init__(self, world: World, clock: LoopClock | None = None) -> None:
         self.world, self.clock = world, clock or LoopClock()

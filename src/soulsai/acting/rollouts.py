@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from soulsai.acting.actor import Actor
+from soulsai.acting.actor import Actor, Stopped
 from soulsai.acting.world import World
 from soulsai.experience import ACTION, FLAG, MASK, NUMBER, OBSERVATION, SHARE, Chunk, Column, Schema
 from soulsai.networks import ActorCritic
@@ -63,6 +63,8 @@ class RolloutActor(Actor):
         """A rollout, in buffers that the next one reuses."""
         steps = 0
         for t in range(self._length):
+            if self.stop():
+                raise Stopped
             with self.clock.phase("act"):
                 actions = self._act(t)
             with self.clock.phase("simulate"):

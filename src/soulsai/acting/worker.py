@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 
-from soulsai.acting.actor import Actor
+from soulsai.acting.actor import Actor, Stopped
 from soulsai.acting.world import World
 from soulsai.config.schema import Config
 from soulsai.experience import Chunk, Schema
@@ -167,6 +167,8 @@ class Worker:
                         return
                 self._wait_for_policy(world)
                 self._report(world, "playing")
+        except Stopped:
+            log.info("stopped in the middle of a rollout, which is not sent")
         finally:
             self._send(world)  # also what was played before the environment failed
 

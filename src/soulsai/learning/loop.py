@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from soulsai.acting.actor import Stopped
 from soulsai.acting.episodes import Episodes
 from soulsai.acting.policy import NetworkPolicy
 from soulsai.algorithms.algorithm import Algorithm, Counters, Learner, Metrics, Parts
@@ -42,8 +43,12 @@ class Loop:
         learner, source = self.learner, self.source
         until = learner.counters.steps + STEPS_PER_ITERATION
         metrics: Metrics = {}
+        source.stop = stop
         while True:
-            chunks = source.next(learner)
+            try:
+                chunks = source.next(learner)
+            except Stopped:
+                break
             for chunk in chunks:
                 learner.take(chunk)
                 self.episodes.record(chunk.ended)

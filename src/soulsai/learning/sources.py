@@ -39,6 +39,8 @@ class Source(ABC):
 
     limit_s = float("inf")
     """How long the learner may learn at a time."""
+    stop: Callable[[], bool] = staticmethod(lambda: False)
+    """Whether `next` is to end soon, if need be by `Stopped`."""
 
     @property
     def saving_is_due(self) -> bool:
@@ -96,7 +98,7 @@ class ActorSource(Source):
     def next(self, learner: Learner) -> Sequence[Chunk]:
         """Play on."""
         for actor in self.actors:
-            actor.steps = learner.counters.steps
+            actor.steps, actor.stop = learner.counters.steps, self.stop
         with learner.clock.phase("act"):
             return self._threads.run([actor.play for actor in self.actors])
 

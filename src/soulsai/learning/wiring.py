@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
 import torch
 from msgspec.structs import asdict, replace
 
+from soulsai.acting.actor import Actor
 from soulsai.acting.episodes import Episodes
 from soulsai.acting.gym_world import GymWorld
 from soulsai.acting.policy import Policy
@@ -130,12 +131,19 @@ def build_worker(
     sizes = sizes_of(world)
     world.close()
     networks = algorithm.networks(config, sizes)
+
+    def make_actor(world: World, seed: Sequence[int]) -> Actor:
+        actor = algorithm.actor(config, world, networks, seed)
+        if game:
+            actor.stop = lambda: link.stopping  # a step takes a moment there: a rollout would be a long wait
+        return actor
+
     return Worker(
         config,
         link,
         schema=algorithm.schema(config, sizes),
         make_world=lambda: build_world(own, game),
-        make_actor=lambda world, seed: algorithm.actor(config, world, networks, seed),
+        make_actor=make_actor,
         networks=networks,
         pace=pace,
         touch=touch,

@@ -10,6 +10,7 @@ from soulsai.acting.worker import FAILURES_IN_A_ROW, PacedWorld, Worker, WorldFa
 from soulsai.algorithms.algorithm import algorithm_of
 from soulsai.config import load_preset, with_settings
 from soulsai.experience import Sizes
+from soulsai.learning import wiring
 from soulsai.learning.wiring import build_worker, build_world
 from soulsai.transport.chunks import unpack_chunk
 from soulsai.transport.policies import Policy, pack_policy
@@ -144,6 +145,25 @@ def test_a_rollout_that_was_not_finished_is_not_sent(memory_link):
     memory_link.policies.append(policy_of(PPO))
     with pytest.raises(WorldFailed):
         failing_worker(memory_link, [8 + 7, 7, 7], PPO).run()
+    assert [message.rows for message in memory_link.messages] == [32]
+
+
+def test_a_worker_in_the_game_stops_with_the_step_and_not_with_the_rollout(memory_link, monkeypatch):
+    played = []
+
+    class Stopping(Failing):
+        def step(self, actions):
+            played.append(actions)
+            memory_link.stopping = len(played) == 8 + 3
+            return super().step(actions)
+
+    def stopping_world(config, game=None):
+        return Stopping(build_world(config), 10_000) if game else build_world(config)
+
+    monkeypatch.setattr(wiring, "build_world", stopping_world)
+    memory_link.policies.append(policy_of(PPO))
+    build_worker(PPO, memory_link, game=object()).run()
+    assert len(played) == 8 + 3
     assert [message.rows for message in memory_link.messages] == [32]
 
 

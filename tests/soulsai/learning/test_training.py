@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import pytest
 import torch
+from msgspec.structs import replace
 
 from soulsai.checkpoints import store as checkpoints
 from soulsai.checkpoints.store import CheckpointStore
@@ -474,6 +475,32 @@ def test_the_end_waits_for_a_checkpoint_with_a_limit(tmp_path, monkeypatch, slow
     with pytest.raises(RunError, match=r"is not written after 0 s: look what the disk waits for"):
         made.go()
     slow_disk[0].set()
+
+
+# ---------------------------------------------------------------- stopping in the game
+
+
+def test_in_the_game_a_stop_ends_a_rollout_with_the_step(tmp_path):
+    """A step takes a moment there, and a rollout many seconds; what it was in the middle of is not learned from."""
+    asked = threading.Event()
+    made = make(tmp_path / "run", "smoke", *PPO, "ppo.rollout=64", "ppo.minibatch=64", stop=asked.is_set)
+    config, world, played = made.config, made.loop.source.actors[0].world, []
+    made.config = replace(config, fight=replace(config.fight, engine="game"))
+    step = world.step
+
+    def counted(actions):
+        played.append(actions)
+        if len(played) == 70:
+            asked.set()
+        return step(actions)
+
+    world.step = counted
+    assert not made.go()
+    made.close("stopped")
+    assert len(played) == 70
+    assert made.loop.counters.updates == 4  # minibatches of the one rollout that was whole
+    made.config = config
+    assert resumed(made).loop.counters.steps == made.loop.counters.steps > 0
 
 
 # ---------------------------------------------------------------- divergence
