@@ -19,7 +19,10 @@ from fake_game import FakeTime, fake_game
 
 SCRIPTS = Path(__file__).parent / "scripts"
 SIM, GAME, DEMO = "SoulsGymIudexSim-v0", "SoulsGymIudex-v0", "SoulsGymIudexDemo-v0"
-OF_AN_ID = ["random_agent", "flat_q_learning", "encoded_animations", "json_log"]
+OF_AN_ID = [
+    "random_agent", "flat_q_learning", "encoded_animations", "json_log", "wrapped", "two_policies", "states",
+]  # fmt: skip
+ON_THE_STANDIN = ["the_game_itself", "frames"]
 
 
 @pytest.fixture
@@ -28,7 +31,7 @@ def run(monkeypatch, tmp_path):
     standard = IudexEnv.__dict__["compute_reward"]
 
     def run(script, *arguments):
-        more = [str(tmp_path / "log.jsonl")] if script == "json_log" else []
+        more = [str(tmp_path / "log.jsonl")] if script in ("json_log", "states") else []
         monkeypatch.setattr(sys, "argv", [script, *arguments, *more])
         runpy.run_path(str(SCRIPTS / f"{script}.py"), run_name="__main__")
 
@@ -50,7 +53,7 @@ def game(monkeypatch):
 
 def test_every_script_is_run():
     found = {file.stem for file in SCRIPTS.glob("*.py")}
-    assert found == {*OF_AN_ID, "own_environment", "two_processes", "keys_and_speed"}
+    assert found == {*OF_AN_ID, *ON_THE_STANDIN, "own_environment", "two_processes", "keys_and_speed", "sb3_dqn"}
 
 
 @pytest.mark.parametrize("script", OF_AN_ID)
@@ -62,6 +65,12 @@ def test_on_the_simulator(run, script):
 @pytest.mark.parametrize("script", OF_AN_ID)
 def test_on_a_game(run, game, script, name):
     run(script, name)
+
+
+@pytest.mark.slow
+def test_another_learner(run, game):
+    pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed; make setup does it")
+    run("sb3_dqn", GAME)
 
 
 def test_a_class_of_its_own_on_a_game(run, game):
