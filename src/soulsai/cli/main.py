@@ -30,6 +30,7 @@ COMMANDS = {
     "dashboard": ("dashboard:dashboard", "Show runs in a web page, live."),
     "open": ("dashboard:open_page", "Show the report or the live page of a run in the browser."),
     "notify": ("dashboard:notify", "Tell a webhook when a run is won, stalls or ends."),
+    "play": ("play:play", "Fight a boss yourself, with keyboard or gamepad."),
     "watch": ("watch:watch", "Show a fight in a window or in the terminal, or record it."),
     "record": ("watch:record", "Record fights step by step."),
     "doctor": ("game:doctor", "Look whether everything is ready to play in the game."),

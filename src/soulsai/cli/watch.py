@@ -70,7 +70,7 @@ def watch(
 
     Example: souls watch runs/mine --video fight.mp4
     """
-    pixels = _pixels(size)
+    pixels = pixels_of(size)
     ways = [f"--{name}" for name, given in (("video", video), ("html", html), ("terminal", terminal)) if given]
     if len(ways) > 1:
         raise MisuseError(f"use {ways[0]} or {ways[1]}, not both")
@@ -148,7 +148,8 @@ def _show_in_window(recording: Recording, spec: FightSpec, size: tuple[int, int]
     renderer.close()
 
 
-def _pixels(size: str) -> tuple[int, int]:
+def pixels_of(size: str) -> tuple[int, int]:
+    """The width and height that an option says."""
     found = re.fullmatch(r"(\d{1,9})x(\d{1,9})", size.strip().lower())
     if found is None:
         raise MisuseError(f"--size {size!r}: give width x height in pixels, such as 960x720")

@@ -161,9 +161,7 @@ def spec_of(told: FightFile) -> FightSpec:
 def fight_of(told: FightFile, number: int) -> FightFile:
     """Fight `number`, counted from 1, alone."""
     low, high = told.recording.bounds()[number - 1]
-    one = told.recording
-    simulation = one.simulation and replace(one.simulation, seeds=one.simulation.seeds[number - 1 : number])
-    recording = Recording(one.fights[low:high], one.actions[low:high], one.episodes[low:high], one.source, simulation)
+    recording = told.recording.part(number - 1)
     return replace(told, recording=recording, thoughts=told.thoughts and told.thoughts.of(low, high))
 
 

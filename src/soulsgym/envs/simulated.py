@@ -17,8 +17,9 @@ from soulsgym.envs.soulsenv import SoulsEnv
 from soulsgym.errors import MisuseError
 from soulsgym.parts import PartChoices, make_parts
 from soulsgym.sim.engine import SimEngine
-from soulsgym.spec import STANDARD
+from soulsgym.spec import STANDARD, FightSpec
 from soulsgym.spec.population import evaluation_specs
+from soulsgym.spec.practice import only_attack
 
 if TYPE_CHECKING:
     from soulsgym.render import FightRenderer
@@ -35,6 +36,13 @@ class FightSettings:
     skip_steps: bool = False
     randomize: float = 0.0
     variant: str = STANDARD
+    only: str = ""  # the one attack that the boss does, for practice
+
+
+def fight_specs(settings: FightSettings) -> tuple[FightSpec, ...]:
+    """The fights of the settings: one, or as many as drawn variants there are."""
+    specs = evaluation_specs(settings.boss, settings.variant)
+    return tuple(only_attack(spec, settings.only) for spec in specs) if settings.only else specs
 
 
 def simulated_batch(
@@ -49,7 +57,7 @@ def simulated_batch(
     """`n` fights on the simulator with the chosen parts."""
     if not settings.boss:
         raise MisuseError("boss is missing; give the name of one, or the path of its file, such as boss='iudex'")
-    specs = evaluation_specs(settings.boss, settings.variant)
+    specs = fight_specs(settings)
     if len(specs) > max(n, 1):
         raise MisuseError(
             f"variant {settings.variant!r} is {len(specs)} files and needs as many fights, not {n}; "

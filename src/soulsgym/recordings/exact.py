@@ -9,19 +9,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soulsgym.actions import CONTROL
 from soulsgym.batch import FightBatch, seed_number
-from soulsgym.envs.simulated import FightSettings, simulated_batch
+from soulsgym.engine import Engine
+from soulsgym.envs.simulated import FightSettings, fight_specs, simulated_batch
 from soulsgym.errors import MisuseError, RecordingError
 from soulsgym.recordings.departure import Departure
 from soulsgym.recordings.recording import Recording, Simulation
+from soulsgym.sim.engine import SimEngine
 from soulsgym.sim.pack import pack
-from soulsgym.spec import FightSpec, load_fight
+from soulsgym.spec import FightSpec
 from soulsgym.state import FIGHT, Fights
 
 
 def simulation_of(settings: FightSettings, seeds: Iterable[int]) -> Simulation:
     """What a recording has to hold of the simulated fights that began with these seeds."""
-    return Simulation(settings, data_digest(load_fight(settings.boss, settings.variant)), tuple(seeds))
+    return Simulation(settings, data_digest(fight_specs(settings)[0]), tuple(seeds))
 
 
 def data_digest(spec: FightSpec) -> str:
@@ -35,7 +38,7 @@ def recorded_spec(recording: Recording) -> FightSpec | None:
         return None
     settings = recording.simulation.settings
     try:
-        return load_fight(settings.boss, settings.variant)
+        return fight_specs(settings)[0]
     except MisuseError as error:
         raise _cannot_repeat(recording, error) from error
 
@@ -61,9 +64,9 @@ def exact_departures(recording: Recording) -> tuple[Departure, ...]:
     except MisuseError as error:
         raise _cannot_repeat(recording, error) from error
     departures = []
-    for number, ((low, high), seed) in enumerate(zip(recording.bounds(), simulation.seeds, strict=True), start=1):
-        again = _played(batch, seed, recording.actions[low + 1 : high])
-        departures.append(_first_difference(number, again, recording.fights[low:high]))
+    for number in range(len(simulation.seeds)):
+        one = recording.part(number)
+        departures.append(_first_difference(number + 1, _played(batch, one), one.fights))
     return tuple(departures)
 
 
@@ -71,14 +74,25 @@ def _cannot_repeat(recording: Recording, error: MisuseError) -> RecordingError:
     return RecordingError(f"{recording.source}: cannot be repeated: {error}")
 
 
-def _played(batch: FightBatch, seed: int, actions: npt.NDArray[np.int64]) -> Fights:
-    """The records of one fight: its start, and one for every action."""
-    batch.begin(seeds=np.array([seed_number(seed)]))
+def _played(batch: FightBatch, one: Recording) -> Fights:
+    """The records of one fight, played again: its start, and one for every action."""
+    assert one.simulation is not None
+    batch.begin(seeds=np.array([seed_number(seed) for seed in one.simulation.seeds]))
     records = [batch.record()]
-    for action in actions:
-        batch.step(np.array([action]))
+    for step in range(1, len(one)):
+        if one.controls is None:
+            batch.step(one.actions[step : step + 1])
+        else:
+            play_ticks(batch.engine, one.controls[step : step + 1])
         records.append(batch.record())
     return np.concatenate(records)
+
+
+def play_ticks(engine: Engine, controls: npt.NDArray[np.int8]) -> None:
+    """Play a step of every fight tick by tick: `controls` are fights x ticks x (direction, button)."""
+    assert isinstance(engine, SimEngine)
+    for tick in range(controls.shape[1]):
+        engine.tick(np.ascontiguousarray(controls[:, tick]).view(CONTROL)[:, 0], tick)
 
 
 def _first_difference(number: int, again: Fights, real: Fights) -> Departure:

@@ -1,8 +1,8 @@
 """A recording: the record of every step, the action that led to it, and which episode it belongs to.
 
 Two formats are read. `.npz` is written here: arrays `fights`, `actions` and `episodes` and a JSON `header` with the
-versions and, where the simulator made it, all that repeats its fights. `.json` is what SoulsGym's own collector writes:
-lists under observations, actions, rewards, dones, infos, episodes and steps.
+versions and, where the simulator made it, all that repeats its fights; `controls` too where a person played it. `.json`
+is what SoulsGym's own collector writes: lists under observations, actions, rewards, dones, infos, episodes and steps.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import Any, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
-from soulsgym.actions import NOTHING
+from soulsgym.actions import DIRECTIONS, NO_DIRECTION, NOTHING, Button
 from soulsgym.envs.simulated import FightSettings
 from soulsgym.errors import RecordingError
 from soulsgym.packages import VERSION
+from soulsgym.sim.tables import TICKS_PER_STEP
 from soulsgym.state import FIGHT, NUM_ACTIONS, OBSERVATION_KEYS, Fights, Outcome
 
 FORMAT_VERSION = 1
@@ -46,7 +47,8 @@ class Recording:
 
     `actions[i]` was applied in the step that led to `fights[i]`; the first record of an episode is its start, and its
     action means nothing. Records of one episode have the same number in `episodes`. A recording of the game has no
-    `simulation`.
+    `simulation`. Where a person played the simulator, `controls[i]` is the direction and the button of each of the six
+    ticks that led to `fights[i]`, and `actions[i]` the action nearest to them.
     """
 
     fights: Fights
@@ -54,9 +56,23 @@ class Recording:
     episodes: npt.NDArray[np.int64]
     source: str = "memory"
     simulation: Simulation | None = None
+    controls: npt.NDArray[np.int8] | None = None
 
     def __len__(self) -> int:
         return len(self.fights)
+
+    def part(self, number: int) -> Recording:
+        """One episode alone, counted from 0."""
+        low, high = self.bounds()[number]
+        made = self.simulation
+        return dataclasses.replace(
+            self,
+            fights=self.fights[low:high],
+            actions=self.actions[low:high],
+            episodes=self.episodes[low:high],
+            simulation=made and dataclasses.replace(made, seeds=made.seeds[number : number + 1]),
+            controls=None if self.controls is None else self.controls[low:high],
+        )
 
     def bounds(self) -> list[tuple[int, int]]:
         """First index and end of every episode."""
@@ -76,7 +92,8 @@ def recording_arrays(recording: Recording, file: str) -> dict[str, Any]:
     if recording.simulation is not None:
         header["simulation"] = dataclasses.asdict(recording.simulation)
     _check(file, recording)
-    return {
+    own = {} if recording.controls is None else {"controls": recording.controls}
+    return own | {
         "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
         "fights": recording.fights,
         "actions": recording.actions,
@@ -108,6 +125,8 @@ def _check(file: str, recording: Recording) -> None:
                 f"{file}: {name} is {values.dtype} {list(values.shape)} beside {count} records; "
                 "give one whole number for each"
             )
+    if recording.controls is not None:
+        _check_controls(file, recording.controls, count)
     if count < 2:
         raise RecordingError(f"{file}: holds {count} steps; a recording needs at least 2")
     bad = np.flatnonzero((recording.actions < 0) | (recording.actions >= NUM_ACTIONS))
@@ -125,6 +144,17 @@ def _check(file: str, recording: Recording) -> None:
         raise RecordingError(f"{file}: has {len(simulation.seeds)} seeds for {fights} episodes; give one for each")
 
 
+def _check_controls(file: str, controls: npt.NDArray[Any], count: int) -> None:
+    shape = (count, TICKS_PER_STEP, 2)
+    if controls.shape != shape or controls.dtype != np.int8:
+        raise RecordingError(
+            f"{file}: controls is {controls.dtype} {list(controls.shape)}, not int8 {list(shape)}; record it again"
+        )
+    directions, buttons = controls[..., 0], controls[..., 1]
+    if directions.min() < NO_DIRECTION or directions.max() >= len(DIRECTIONS) or not np.isin(buttons, Button).all():
+        raise RecordingError(f"{file}: controls holds a direction or a button that there is not; record it again")
+
+
 # ---------------------------------------------------------------- .npz
 
 
@@ -135,6 +165,7 @@ def _read_npz(path: Path) -> Recording:
             if missing:
                 raise RecordingError(f"{path}: {missing[0]} is missing; write it with write_recording")
             arrays = {name: archive[name] for name in ARRAYS}
+            controls = archive["controls"] if "controls" in archive.files else None
     except RecordingError:
         raise
     except Exception as error:  # flipped bits make NumPy and zipfile raise nearly anything, even errors of syntax
@@ -153,7 +184,7 @@ def _read_npz(path: Path) -> Recording:
                 "record it again with this version"
             )
         fights[name] = stored[name]
-    return Recording(fights, arrays["actions"], arrays["episodes"], str(path), _simulation(path, header))
+    return Recording(fights, arrays["actions"], arrays["episodes"], str(path), _simulation(path, header), controls)
 
 
 def _header(path: Path, raw: npt.NDArray[Any]) -> Mapping[str, Any]:

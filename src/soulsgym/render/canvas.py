@@ -22,6 +22,7 @@ AROUND_M = 5.5
 """Kept in view around both fighters: the reach of a blow."""
 STILL_M, STILL_ZOOM = 1.5, 0.12
 EASE, ZOOM_EASE = 0.25, 0.15
+TURN_EASE = 0.12
 CONTEXT_SHARE = 0.15
 """How much the view leans from the fight towards the middle of the arena."""
 FINE = 2
@@ -31,7 +32,10 @@ Pixel = tuple[int, int, int, int]
 
 
 class View:
-    """Maps metres to pixels; follows the fight, and keeps still while it can. x is to the right and y upwards."""
+    """Maps metres to pixels; follows the fight, and keeps still while it can. x is to the right and y upwards.
+
+    A view that `turns` has the direction up in which the camera looks, as the player's keys do.
+    """
 
     def __init__(
         self,
@@ -42,7 +46,10 @@ class View:
         bottom_px: float = 0.0,
         nearest_m: float = NEAREST_M,
         around_m: float = AROUND_M,
+        turns: bool = False,
     ) -> None:
+        self.turns = turns
+        self._up = 0.0, 1.0
         self._nearest_m, self._around_m = nearest_m, around_m
         low, high = box_of(arena)
         self._middle = (low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0
@@ -58,7 +65,21 @@ class View:
     def to_px(self, point: Point) -> Point:
         """Where a place of the arena lies in the picture."""
         x, y, px_per_m = self._shown
-        return self._origin_px[0] + (point[0] - x) * px_per_m, self._origin_px[1] - (point[1] - y) * px_per_m
+        right, up = self._turned(point[0] - x, point[1] - y)
+        return self._origin_px[0] + right * px_per_m, self._origin_px[1] - up * px_per_m
+
+    def _turned(self, dx: float, dy: float) -> Point:
+        """A way in the arena as metres to the right and upwards in the picture."""
+        x, y = self._up
+        return dx * y - dy * x, dx * x + dy * y
+
+    def face(self, way: Point, *, at_once: bool = False) -> None:
+        """Turn so that a way in the arena leads upwards: at once, or a little of it."""
+        share = 1.0 if at_once else TURN_EASE
+        x, y = (old + share * (new - old) for old, new in zip(self._up, way, strict=True))
+        length = math.hypot(x, y)
+        if length > 1e-6:  # straight behind: the next picture decides
+            self._up = x / length, y / length
 
     def jump(self, a: Point, b: Point) -> None:
         """Show a new fight."""
@@ -90,8 +111,9 @@ class View:
         """The centre and the scale that show both best."""
         x = (a[0] + b[0]) / 2.0 * (1.0 - CONTEXT_SHARE) + self._middle[0] * CONTEXT_SHARE
         y = (a[1] + b[1]) / 2.0 * (1.0 - CONTEXT_SHARE) + self._middle[1] * CONTEXT_SHARE
-        half_x = max(abs(a[0] - x), abs(b[0] - x)) + self._around_m
-        half_y = max(abs(a[1] - y), abs(b[1] - y)) + self._around_m
+        ways = [self._turned(point[0] - x, point[1] - y) for point in (a, b)]
+        half_x = max(abs(right) for right, _ in ways) + self._around_m
+        half_y = max(abs(up) for _, up in ways) + self._around_m
         fit = min(self._free_px[0] / (2.0 * half_x), self._free_px[1] / (2.0 * half_y))
         return x, y, min(max(fit, self._free_px[1] / FARTHEST_M), self._free_px[1] / self._nearest_m)
 

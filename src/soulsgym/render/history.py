@@ -102,7 +102,7 @@ class History:
         if begins:
             self._clear()
         follows = step == self.step + 1
-        self.spans = self._spans(fight, self.spans[-1] if self.spans and follows else None)
+        self.spans = self.spans_of(fight, self.spans[-1] if self.spans and follows else None)
         self.before, self.record = self.record if follows else None, fight.copy()
         self.step = step
         player, boss = Stand.of(fight["player_pose"]).at, Stand.of(fight["boss_pose"]).at
@@ -137,7 +137,8 @@ class History:
         here = replace(self.traces[-1], player=Stand.of(fight["player_pose"]).at, boss=Stand.of(fight["boss_pose"]).at)
         return [*self.traces[:-1], here]
 
-    def _spans(self, fight: np.void, before: MoveSpan | None) -> list[MoveSpan]:
+    def spans_of(self, fight: np.void, before: MoveSpan | None = None) -> list[MoveSpan]:
+        """What the boss did in the step before a record; `before` is what he did until then."""
         move, move_s, step_s = int(fight["boss_move"]), float(fight["boss_move_s"]), self._spec.player.label_s_per_step
         spans = [MoveSpan(move, max(move_s - step_s, 0.0), move_s)] if move >= 0 else []
         if before is not None and (before.move != move or before.to_s > move_s):

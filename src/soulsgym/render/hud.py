@@ -78,7 +78,7 @@ class Hud:
         aside = CLOSE_ASIDE_PX / length if length < CLOSE_PX else 0.0
         middle = (player[0] + boss[0]) / 2.0 - dy * aside, (player[1] + boss[1]) / 2.0 + dx * aside
         rect = text.get_rect(center=middle)
-        self._plate(rect.inflate(10, 4), 130)
+        self.plate(rect.inflate(10, 4), 130)
         self._picture.blit(text, rect)
 
     def _draw_popups(self, history: History, now: float) -> None:
@@ -96,40 +96,40 @@ class Hud:
         width = min(320, self._size[0] // 3)
         hp, most = float(fight["player_hp"][0]), float(fight["player_max_hp"])
         sp, most_sp = float(fight["player_sp"][0]), float(fight["player_max_sp"])
-        self._plate(pygame.Rect(EDGE_PX - 8, EDGE_PX - 8, width + 76, 82), 120)
+        self.plate(pygame.Rect(EDGE_PX - 8, EDGE_PX - 8, width + 76, 82), 120)
         bar = pygame.Rect(EDGE_PX, EDGE_PX, width, 13)
         self._bar(bar, hp / most, palette.HP, loss.shown / most)
-        self._write(f"{hp:.0f}", SMALL, palette.TEXT, midleft=(bar.right + 8, bar.centery))
+        self.write(f"{hp:.0f}", SMALL, palette.TEXT, midleft=(bar.right + 8, bar.centery))
         bar = pygame.Rect(EDGE_PX, EDGE_PX + 19, width, 10)
         # Below zero the bar fills again, in a warning colour: that much must come back before anything is possible.
         colour = palette.STAMINA if sp > 0.0 else palette.EXHAUSTED
         self._bar(bar, abs(sp) / most_sp, colour)
-        self._write(f"{sp:.0f}", SMALL, palette.TEXT if sp > 0.0 else colour, midleft=(bar.right + 8, bar.centery))
+        self.write(f"{sp:.0f}", SMALL, palette.TEXT if sp > 0.0 else colour, midleft=(bar.right + 8, bar.centery))
         name = self._player_names[int(fight["player_animation"])]
-        x = self._write(name, SMALL, palette.TEXT, topleft=(EDGE_PX, bar.bottom + 8)).right
+        x = self.write(name, SMALL, palette.TEXT, topleft=(EDGE_PX, bar.bottom + 8)).right
         label_s = f"{fight['player_animation_duration'][0]:.2f} s"
-        x = self._write(label_s, SMALL, palette.FAINT, topleft=(x + 8, bar.bottom + 8)).right
+        x = self.write(label_s, SMALL, palette.FAINT, topleft=(x + 8, bar.bottom + 8)).right
         for word, colour in self._player_states(fight):
-            x = self._write(word, SMALL, colour, topleft=(x + 12, bar.bottom + 8)).right
+            x = self.write(word, SMALL, colour, topleft=(x + 12, bar.bottom + 8)).right
         self._timeline(pygame.Rect(EDGE_PX, bar.bottom + 25, width, 4), self._player_clip(fight))
 
     def _draw_boss(self, fight: np.void, loss: Loss) -> None:
         boss = self._spec.boss
         width = min(620, self._size[0] - 2 * EDGE_PX)
         bar = pygame.Rect((self._size[0] - width) // 2, self._size[1] - 38, width, 14)
-        self._plate(pygame.Rect(bar.left - 12, bar.top - 44, width + 24, 76), 120)
+        self.plate(pygame.Rect(bar.left - 12, bar.top - 44, width + 24, 76), 120)
         hp, most = float(fight["boss_hp"][0]), float(fight["boss_max_hp"])
         self._bar(bar, hp / most, palette.HP, loss.shown / most)
-        name = self._write(boss.name, MEDIUM, palette.TEXT, bottomleft=(bar.left, bar.top - 15))
+        name = self.write(boss.name, MEDIUM, palette.TEXT, bottomleft=(bar.left, bar.top - 15))
         phase = f"phase {int(fight['phase'])} of {len(boss.phases)}"
-        self._write(phase, SMALL, palette.FAINT, bottomleft=(name.right + 10, bar.top - 16))
+        self.write(phase, SMALL, palette.FAINT, bottomleft=(name.right + 10, bar.top - 16))
         # The label and its clock are what the observation shows; the move is what the boss really does.
         move, label = self._boss_names(fight)
         label = f"{label}  {fight['boss_animation_duration'][0]:.2f} s".strip()
-        shown = self._write(label, SMALL, palette.FAINT, bottomright=(bar.right, bar.top - 16))
-        self._write(move, SMALL, palette.TEXT, bottomright=(shown.left - 12, bar.top - 16))
+        shown = self.write(label, SMALL, palette.FAINT, bottomright=(bar.right, bar.top - 16))
+        self.write(move, SMALL, palette.TEXT, bottomright=(shown.left - 12, bar.top - 16))
         self._timeline(pygame.Rect(bar.left, bar.top - 10, width, 5), self._boss_clip(fight))
-        self._write(f"{hp:.0f} / {most:.0f}", SMALL, palette.FAINT, midtop=(bar.centerx, bar.bottom + 3))
+        self.write(f"{hp:.0f} / {most:.0f}", SMALL, palette.FAINT, midtop=(bar.centerx, bar.bottom + 3))
 
     def _bar(self, bar: pygame.Rect, share: float, colour: Colour, before: float = 0.0) -> None:
         pygame.draw.rect(self._picture, palette.BLACK, bar.inflate(4, 4), border_radius=3)
@@ -206,7 +206,7 @@ class Hud:
     def _draw_overview(self, fight: np.void) -> None:
         width, height = self._overview.size
         left, top = self._size[0] - EDGE_PX - width + 6, EDGE_PX - 8
-        self._plate(pygame.Rect(left, top, width, height), 120)
+        self.plate(pygame.Rect(left, top, width, height), 120)
         self._picture.blit(self._overview.picture, (left, top))
         for key, colour, radius in (("boss_pose", palette.BOSS_EDGE, 4.5), ("player_pose", palette.PLAYER, 3.5)):
             x, y = self._overview.px(Stand.of(fight[key]).at)
@@ -218,7 +218,7 @@ class Hud:
         if control is not None:
             lines.append((control_name(control), palette.TEXT))
         for text, colour in lines:
-            top = self._write(text, SMALL, colour, shadow=True, topright=(right, top)).bottom + 3
+            top = self.write(text, SMALL, colour, shadow=True, topright=(right, top)).bottom + 3
 
     def _draw_scale(self) -> None:
         metres = 5
@@ -228,15 +228,15 @@ class Hud:
         pygame.draw.line(self._picture, palette.FAINT, (x, y), (x + length, y), 2)
         for end in (x, x + length):
             pygame.draw.line(self._picture, palette.FAINT, (end, y - 4), (end, y + 4), 2)
-        self._write(f"{metres} m", SMALL, palette.FAINT, shadow=True, midbottom=(x + length / 2.0, y - 4))
+        self.write(f"{metres} m", SMALL, palette.FAINT, shadow=True, midbottom=(x + length / 2.0, y - 4))
 
     def _draw_banner(self, fight: np.void) -> None:
         title, colour, below = self._ending(fight)
         width, height = self._size
         band = pygame.Rect(0, round(height * 0.18), width, 120)
-        self._plate(band, 190)
-        self._write(title, HUGE, colour, center=(band.centerx, band.centery - 14))
-        self._write(below, MEDIUM, palette.FAINT, center=(band.centerx, band.bottom - 24))
+        self.plate(band, 190)
+        self.write(title, HUGE, colour, center=(band.centerx, band.centery - 14))
+        self.write(below, MEDIUM, palette.FAINT, center=(band.centerx, band.bottom - 24))
 
     def _ending(self, fight: np.void) -> tuple[str, Colour, str]:
         time = f"after {fight['time_s']:.1f} s"
@@ -251,7 +251,7 @@ class Hud:
 
     # ------------------------------------------------------------ writing
 
-    def _write(self, text: str, height: int, colour: Colour, *, shadow: bool = False, **place: Point) -> pygame.Rect:
+    def write(self, text: str, height: int, colour: Colour, *, shadow: bool = False, **place: Point) -> pygame.Rect:
         """Write at a place named as in pygame's rectangles (topleft, midbottom ...)."""
         surface = self._text(text, height, colour, shadow=shadow)
         rect = surface.get_rect(**place)
@@ -282,7 +282,7 @@ class Hud:
         large = self._fonts[height].render(text, True, colour)
         return pygame.transform.smoothscale(large, (large.get_width() // 2, large.get_height() // 2))
 
-    def _plate(self, rect: pygame.Rect, alpha: int) -> None:
+    def plate(self, rect: pygame.Rect, alpha: int) -> None:
         """A dark, half transparent plate that text is legible on."""
         key = (rect.width, rect.height, alpha)
         if key not in self._plates:

@@ -11,9 +11,9 @@ import pygame
 from soulsgym.errors import MisuseError
 from soulsgym.render import palette
 from soulsgym.render.areas import Point, Stand
-from soulsgym.render.arena import SURROUNDINGS_M, box_of, grid_lines, rim, shades
+from soulsgym.render.arena import SURROUNDINGS_M, box_of, grid_lines, rim, ring_of, shades
 from soulsgym.render.canvas import FINE, Canvas, View
-from soulsgym.render.history import History, Trace
+from soulsgym.render.history import History, MoveSpan, Trace
 from soulsgym.render.hud import BOTTOM_PX, TOP_PX, Hud
 from soulsgym.render.shapes import (
     DASHES,
@@ -32,16 +32,17 @@ from soulsgym.spec.arena import Arena
 CLOSE_M, CLOSE_AROUND_M = 9.5, 3.6
 """Pictures without words are small ones: they go nearer."""
 SHADE_PX_PER_M = 8
+STEP_S, TICKS_PER_STEP = 0.1, 6
 
 
 class Scene:
-    """Paints pictures of one fight after another."""
+    """Paints pictures of one fight after another; with `turns` the way to the boss is up, as for the player's keys."""
 
-    def __init__(self, spec: FightSpec, size: tuple[int, int], *, words: bool = True) -> None:
+    def __init__(self, spec: FightSpec, size: tuple[int, int], *, words: bool = True, turns: bool = False) -> None:
         self.size = size
         self._spec = spec
         self._view = (
-            View(spec.arena, size, top_px=TOP_PX, bottom_px=BOTTOM_PX)
+            View(spec.arena, size, top_px=TOP_PX, bottom_px=BOTTOM_PX, turns=turns)
             if words
             else View(spec.arena, size, nearest_m=CLOSE_M, around_m=CLOSE_AROUND_M)
         )
@@ -49,23 +50,44 @@ class Scene:
         self._ground = Ground(spec.arena)
         self._history = History(spec)
         self._picture = pygame.Surface(size, depth=32)
-        self._hud = Hud(spec, self._picture, self._view) if words else None
+        self.hud = Hud(spec, self._picture, self._view) if words else None
 
     def paint(self, fight: np.void, control: np.void | None, share: float = 1.0) -> pygame.Surface:
         """The picture of a record at a share of the step that led to it; the same surface every time."""
+        self._follow(fight, *self._history.notice(fight))
+        self._view.show(share)
+        shown = self._history.at(share)
+        now = self._history.step - 1.0 + share
+        self._paint_arena(shown, control, self._history.traces_at(share), now, self._history.spans)
+        return self._finish(shown, control, now)
+
+    def paint_tick(self, fight: np.void, control: np.void, *, areas: bool = True) -> pygame.Surface:
+        """The picture of a fight that is played tick by tick, as it is now; without `areas`, where no blow is drawn."""
+        ticks = round(float(fight["time_s"]) / STEP_S * TICKS_PER_STEP) - TICKS_PER_STEP * int(fight["step"])
+        way = float(fight["camera_pose"][3]), float(fight["camera_pose"][4])
+        if ticks <= 0 or self._history.record is None:
+            changed, begins = self._history.notice(fight)
+            if begins:
+                self._view.face(way, at_once=True)
+            self._follow(fight, changed, begins)
+        self._view.face(way)
+        share = max(ticks, 0) / TICKS_PER_STEP
+        self._view.show(share)
+        now = self._history.step + share
+        self._paint_arena(fight, control, self._history.traces, now, self._history.spans_of(fight), areas=areas)
+        return self._finish(fight, control, now)
+
+    def _follow(self, fight: np.void, changed: bool, begins: bool) -> None:
         player, boss = Stand.of(fight["player_pose"]), Stand.of(fight["boss_pose"])
-        changed, begins = self._history.notice(fight)
         if begins:
             self._view.jump(player.at, boss.at)
         elif changed:
             self._view.follow(player.at, boss.at)
-        self._view.show(share)
-        shown = self._history.at(share)
-        now = self._history.step - 1.0 + share
-        self._paint_arena(shown, control, self._history.traces_at(share), now)
+
+    def _finish(self, shown: np.void, control: np.void | None, now: float) -> pygame.Surface:
         pygame.transform.smoothscale(self._canvas.surface, self.size, self._picture)
-        if self._hud is not None:
-            self._hud.draw(shown, control, self._history, now)
+        if self.hud is not None:
+            self.hud.draw(shown, control, self._history, now)
         return self._picture
 
     def pixels(self, picture: pygame.Surface) -> npt.NDArray[np.uint8]:
@@ -78,13 +100,23 @@ class Scene:
         """Where a place of the arena lies in the last picture."""
         return self._view.to_px(point)
 
-    def _paint_arena(self, fight: np.void, control: np.void | None, traces: list[Trace], now: float) -> None:
+    def _paint_arena(
+        self,
+        fight: np.void,
+        control: np.void | None,
+        traces: list[Trace],
+        now: float,
+        spans: list[MoveSpan],
+        *,
+        areas: bool = True,
+    ) -> None:
         draw, spec = self._canvas.draw, self._spec
         player, boss = Stand.of(fight["player_pose"]), Stand.of(fight["boss_pose"])
-        self._ground.draw(self._canvas)
+        self._ground.draw(self._canvas, turned=self._view.turns)
         draw(camera_view(fight))
-        draw(boss_blows(fight, boss, player, spec, self._history.spans))
-        draw(player_blows(fight, player, spec))
+        if areas:
+            draw(boss_blows(fight, boss, player, spec, spans))
+            draw(player_blows(fight, player, spec))
         draw([Shape(DASHES, [player.at, boss.at], palette.WHITE, 0.35, 1.0, dash_px=6.0)])
         draw(trails(traces, now, spec))
         draw(boss_body(boss, fight, spec, now))
@@ -97,15 +129,20 @@ class Ground:
     """Draws an arena; its heights are shaded once."""
 
     def __init__(self, arena: Arena) -> None:
-        self._rim, self._grid = rim(arena), list(grid_lines(arena))
+        self._rim, self._grid, self._ring = rim(arena), list(grid_lines(arena)), ring_of(arena)
         self._low, self._high = box_of(arena, SURROUNDINGS_M)
         colours = shades(arena, SHADE_PX_PER_M)
         self._shade = pygame.Surface(colours.shape[:2], depth=32)
         pygame.surfarray.blit_array(self._shade, colours)
 
-    def draw(self, canvas: Canvas) -> None:
-        """Paint over the whole canvas."""
-        self._draw_shade(canvas)
+    def draw(self, canvas: Canvas, *, turned: bool = False) -> None:
+        """Paint over the whole canvas; in a picture that turns all of the ground has one colour."""
+        if turned:
+            canvas.surface.fill(palette.ABYSS)
+            colour = palette.mix(palette.GROUND_LOW, palette.GROUND_HIGH, 0.3)
+            pygame.draw.polygon(canvas.surface, colour, [canvas.px(point) for point in self._ring])
+        else:
+            self._draw_shade(canvas)
         for start, end in self._grid:
             pygame.draw.line(canvas.surface, palette.GRID, canvas.px(start), canvas.px(end), FINE // 2)
         canvas.draw(self._rim)
@@ -147,10 +184,14 @@ class Window:
         """Put the picture on the screen and wait for its turn; False once the user has closed the window."""
         if any(event.type == pygame.QUIT for event in pygame.event.get()):
             return False
+        self.put(picture)
+        return True
+
+    def put(self, picture: pygame.Surface) -> float:
+        """Put the picture on the screen and wait for its turn; the seconds since the one before."""
         self._screen.blit(picture, (0, 0))
         pygame.display.flip()
-        self._clock.tick(self._fps)
-        return True
+        return self._clock.tick(self._fps) / 1000.0
 
     def close(self) -> None:
         """Take the window off the screen."""

@@ -13,9 +13,9 @@ from soulsgym.actions import CONTROL, Controls
 from soulsgym.engine import START, Snapshot, check_one_for_each, refuse_out_of_range
 from soulsgym.errors import MisuseError, StartError
 from soulsgym.sim.hidden import HIDDEN
-from soulsgym.sim.kernels import reset_masked, step_block
+from soulsgym.sim.kernels import reset_masked, step_block, tick_all
 from soulsgym.sim.pack import pack_into
-from soulsgym.sim.tables import TABLES
+from soulsgym.sim.tables import TABLES, TICKS_PER_STEP
 from soulsgym.spec import FightSpec
 from soulsgym.state import FIGHT, Fights, Outcome, copied
 
@@ -95,6 +95,18 @@ class SimEngine:
             step_block(self.fights, self.hidden, self._controls, self.tables, skip, 0, len(self.fights))
         else:
             self._step_blocks(self._pool, skip)
+
+    def tick(self, controls: Controls, tick: int) -> None:
+        """Play tick 0 to 5 of a step, with what is held and pressed in this tick: it takes effect at once.
+
+        For a person, who does not wait for the next step. The record is that of a whole step after the last tick, or
+        when the fight is over; before, its time lies between two steps.
+        """
+        check_one_for_each("controls", controls, CONTROL, self.fights)
+        if not 0 <= tick < TICKS_PER_STEP:
+            raise MisuseError(f"tick {tick} is not in a step; give 0 to {TICKS_PER_STEP - 1}")
+        self._controls.view(np.uint16)[:] = controls.view(np.uint16)
+        tick_all(self.fights, self.hidden, self._controls, self.tables, tick)
 
     def replace(self, block: int, spec: FightSpec, *, all_begin: bool = False) -> bool:
         """Let new fights of a block begin on another moveset, while those that run keep theirs.

@@ -7,12 +7,17 @@ from typing import Any
 from soulsgym.compiling import njit
 from soulsgym.sim.replay import label_duration, replay_boss, replay_player
 from soulsgym.sim.reset import reset_fights
-from soulsgym.sim.tick import step_fights
+from soulsgym.sim.tick import step_fights, tick_fights
 
 
 @njit(cache=True)
 def step_block(fights: Any, hidden: Any, controls: Any, tables: Any, skip: bool, low: int, high: int) -> None:
     step_fights(fights, hidden, controls, tables, skip, low, high)
+
+
+@njit(cache=True)
+def tick_all(fights: Any, hidden: Any, controls: Any, tables: Any, tick: int) -> None:
+    tick_fights(fights, hidden, controls, tables, tick)
 
 
 @njit(cache=True)

@@ -192,6 +192,12 @@ def _step(hidden: Hidden, fight: Fight, tables: Tables, direction: int, button: 
         _fight_tick(hidden, fight, tables, direction, button, camera_heading, press_tick, tick)
         if hidden.player_hp <= 0.0 or hidden.boss_hp <= 0.0:
             break
+    _end_step(hidden, fight, tables)
+
+
+@inner
+def _end_step(hidden: Hidden, fight: Fight, tables: Tables) -> None:
+    constants = tables.constants
     # Once a step is enough for the edge of the arena, which nobody is seen beyond.
     keep_inside(hidden, tables)
     if hidden.player_move != FALL_MOVE:
@@ -298,3 +304,44 @@ def step_fights(
         fight.dealt_total += fight.damage_dealt
         fight.taken_total += fight.damage_taken
         show_record(hidden, fight, tables)
+
+
+@inner
+def tick_fights(
+    fights: Sequence[Fight],
+    hidden_states: Sequence[Hidden],
+    controls: Sequence[Control],
+    tables_by_file: Sequence[Tables],
+    tick: int,
+) -> None:
+    """Play one tick of a step, counted from 0, with what is held and pressed in this very tick.
+
+    After the last tick, or when the fight ends, the record is that of a whole step; before, its time lies in between.
+    """
+    for i in range(len(fights)):
+        fight = fights[i]
+        if tick == 0:
+            fight.damage_dealt, fight.damage_taken = 0.0, 0.0
+            fight.hit_by, fight.landed, fight.dodged = -1, -1, -1
+        if fight.outcome != RUNNING:
+            continue
+        hidden = hidden_states[i]
+        tables = tables_by_file[hidden.table]
+        constants = tables.constants
+        direction, button = accept(hidden, tables, controls[i])
+        if hidden.player_move != FALL_MOVE and button == NONE:
+            if tick == 0 or (direction >= 0) != (hidden.held_steps > 0):
+                hold(hidden, tables, direction)
+            elif direction >= 0:
+                hidden.held_direction = direction
+        camera_heading = _press_camera(hidden, constants) if direction >= 0 else hidden.camera_heading
+        _fight_tick(hidden, fight, tables, direction, button, camera_heading, tick, tick)
+        is_over = hidden.player_hp <= 0.0 or hidden.boss_hp <= 0.0
+        if is_over or tick == constants.ticks_per_step - 1:
+            _end_step(hidden, fight, tables)
+            fight.dealt_total += fight.damage_dealt
+            fight.taken_total += fight.damage_taken
+            show_record(hidden, fight, tables)
+        else:
+            show_record(hidden, fight, tables)
+            fight.time_s += STEP_S * (tick + 1) / constants.ticks_per_step
