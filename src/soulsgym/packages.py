@@ -31,6 +31,8 @@ EXTRAS = {
     "fleet": ("cryptography", "hiredis", "redis", "trustme"),
     "sweep": ("optuna",),
     "wandb": ("wandb",),
+    "hub": ("huggingface_hub",),
+    "minari": ("minari",),
     "onnx": ("onnxruntime",),
     "export": ("onnx", "onnxscript"),
     "lander": ("Box2D",),

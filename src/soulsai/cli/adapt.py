@@ -15,10 +15,11 @@ from soulsai.cli.options import (
     RunName,
     Settings,
     TargetFlags,
-    choose_run,
+    choose_trained,
     print_json,
 )
 from soulsai.cli.train import stopping
+from soulsai.runs.summary import ROOT, ZOO, open_trained
 from soulsgym.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -63,9 +64,9 @@ def adapt(
     from soulsai.adapting.adapt import Adaptation
     from soulsai.cli.screen import PlainView
 
-    agent = choose_run(run, lambda each: each.has_checkpoint, missing="there is no run with a checkpoint").folder
+    agent = open_trained(choose_trained(run)).folder
     agent = agent if agent.name else agent.resolve()
-    folder = out or agent.with_name(f"{agent.name}-adapted")
+    folder = out or (ROOT / agent.name if run and run.startswith(ZOO) else agent).with_name(f"{agent.name}-adapted")
     view = PlainView()
     say, show = (partial(typer.echo, err=True), lambda progress: None) if as_json else (view.say, view.show)
     with stopping(say) as stop:

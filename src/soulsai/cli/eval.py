@@ -33,7 +33,7 @@ from soulsai.evaluation import Evaluation, EvaluationSettings, Fighter, PhaseFig
 from soulsai.evaluation.fight_recorder import FightRecorder
 from soulsai.learning.candidates import Candidate, load_candidate
 from soulsai.runs.fight_files import short_name
-from soulsai.runs.summary import open_run
+from soulsai.runs.summary import open_trained
 from soulsgym.errors import MisuseError
 from soulsgym.spec import is_path, load_fight
 
@@ -227,7 +227,8 @@ def export(
         list[str],
         typer.Argument(
             metavar="[RUN] FILE",
-            help="Folder or name of a run, the newest one if not given, and a new file: .onnx, or .pt (TorchScript).",
+            help="Folder or name of a run or zoo:NAME, the newest run if not given, and a new file: .onnx, or .pt "
+            "(TorchScript).",
         ),
     ],
     latest: Latest = False,
@@ -249,7 +250,7 @@ def export(
         raise typer.BadParameter(f"give a run and a file, not {len(words)} words")
     run, file = not_empty(words[0]) if len(words) > 1 else None, Path(words[-1])
     check_new_file(file, "policy", *SUFFIXES)
-    config, networks = load_networks(open_run(choose_trained(run)), latest=latest, warn=warn)
+    config, networks = load_networks(open_trained(choose_trained(run)), latest=latest, warn=warn)
     algorithm_of(config).policy(networks)  # without their noise
     observations, actions = names_of(config)
     export_policy(networks, config, file, observation_names=observations, action_names=actions)

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 """Exit code of what the user has stopped, as shells have it."""
-WHO = "Folder or name of a run, an exported file (.onnx, .pt), or player:NAME for a scripted player."
+WHO = (
+    "Folder or name of a run, zoo:NAME for an agent that comes with the package, an exported file (.onnx, .pt), or "
+    "player:NAME for a scripted player."
+)
 FIGHTS, FIGHTS_PER_FILE = 1000, 50
 SPEED, STEPPING = 3.0, "auto"
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")

@@ -50,7 +50,7 @@ class RunConfig(Struct, frozen=True):
     stop_at: Annotated[
         float, Meta(description="end early when two evaluations in a row reach this win rate (or return); 0 never")
     ] = 0.0
-    start_from: Annotated[str, Meta(description="folder of a run whose policy training begins with")] = ""
+    start_from: Annotated[str, Meta(description="run, or zoo:NAME, whose policy training begins with")] = ""
     accept: Annotated[tuple[str, ...], Meta(description="findings of the preflight that are intended, by name")] = ()
 
     def scheduled(self, step: int) -> float:

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Candidate:
-    """Someone to measure or watch: the policy of a run or of an exported file, or a scripted player."""
+    """Someone to measure or watch: the policy of a run, of zoo:NAME or of an exported file, or a scripted player."""
 
     name: str
     config: Config | None = None  # none for a scripted player
@@ -48,7 +48,7 @@ class Candidate:
 
 
 def load_candidate(text: str, *, latest: bool = False, warn: Warn = log.warning) -> Candidate:
-    """Who is meant by the folder or the name of a run, an exported file, or player:NAME."""
+    """Who is meant by the folder or the name of a run, zoo:NAME, an exported file, or player:NAME."""
     if text.startswith(PLAYER):
         name = text.removeprefix(PLAYER)
         ScriptedFighter(name)

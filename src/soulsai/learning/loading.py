@@ -21,22 +21,24 @@ from soulsai.learning.wiring import build_actions, build_encoder, main_spec
 from soulsai.networks.policy_network import weights_of
 from soulsai.runs.fight_files import config_of
 from soulsai.runs.run import Run
-from soulsai.runs.summary import open_run
+from soulsai.runs.summary import ZOO, open_trained
 
 Tensors = Mapping[str, torch.Tensor]
 log = logging.getLogger(__name__)
 
 
 def load_trained(text: str, *, latest: bool = False, warn: Warn = log.warning) -> Candidate:
-    """The policy of a run, by folder or name, or of an exported file."""
+    """The policy of a run, by folder or name, of zoo:NAME, or of an exported file."""
     path = Path(text)
     if is_exported(path) and not path.is_dir():
         config, exported = load_exported(path)
         notes = exported.notes
         _refuse_other_sizes(f"policy {path}", (len(notes.observation_names), len(notes.action_names)), sizes_of(config))
         return Candidate(path.name, config, exported)
-    run = open_run(text)
+    run = open_trained(text)
     config, policy = load_policy(run, latest=latest, warn=warn)
+    if text.startswith(ZOO):
+        return Candidate(text, config, policy)  # without a folder: nothing is written into the package
     return Candidate(run.name, config, policy, run)
 
 
@@ -46,9 +48,11 @@ def load_policy(run: Run, *, latest: bool = False, warn: Warn = log.warning) -> 
     return config, algorithm_of(config).policy(networks)
 
 
-def load_networks(run: Run, *, latest: bool = False, warn: Warn = log.warning) -> tuple[Config, Networks]:
-    """The networks of the policy, on the CPU, from the newest intact checkpoint."""
-    config = config_of(run)
+def load_networks(
+    run: Run, *, latest: bool = False, warn: Warn = log.warning, config: Config | None = None
+) -> tuple[Config, Networks]:
+    """The networks of the policy, on the CPU, from the newest intact checkpoint; `config` instead of the run's own."""
+    config = config or config_of(run)
     saved = CheckpointStore(run.checkpoints).load(warn=warn)
     if saved is None:
         raise RunError(f"{run.folder}: there is no checkpoint yet: train the run first, or wait for its first one")
@@ -70,7 +74,7 @@ def networks_of(config: Config, weights: Tensors, where: str = "the policy") -> 
 
 def start_from(learner: Learner, config: Config, folder: str) -> None:
     """Let a learner begin with the networks that a run has kept, in place of random ones."""
-    run = open_run(folder)
+    run = open_trained(folder)
     other = config_of(run)
     if type(algorithm_of(other)) is not type(algorithm_of(config)):
         raise ConfigError(
@@ -81,7 +85,8 @@ def start_from(learner: Learner, config: Config, folder: str) -> None:
         raise RunError(f"{run.folder}: there is no checkpoint to start from: train the run first")
     best = saved.parts.get("best", {})
     for name, module in learner.modules.items():
-        tensors = weights_of(name, best) or saved.parts.get(name, {})
+        # A shared agent is its policy alone: target networks begin as those that they follow.
+        tensors = weights_of(name, best) or saved.parts.get(name) or weights_of(name.removeprefix("target."), best)
         _refuse_other_shapes(f"{saved.path}: {name}", tensors, module.state_dict())
         module.load_state_dict(tensors)
 

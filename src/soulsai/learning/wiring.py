@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -173,14 +173,27 @@ def environment_version(config: Config) -> str:
         digest.update(f"{place}\0{text}\0".encode())
     for text in parts_of(config).values():
         digest.update(parts_digest(text).encode())
-    for module in CODE:
-        with resources.as_file(resources.files("soulsgym") / module) as code:
-            for file in sorted(code.rglob("*.py")) if code.is_dir() else [code]:
-                digest.update(file.read_bytes().replace(b"\r\n", b"\n"))
+    for text in _code():
+        digest.update(text)
     world = build_world(smallest(config))
     digest.update(f"{world.observation_size} {world.num_actions} {world.term_names}".encode())
     world.close()
     return digest.hexdigest()[:16]
+
+
+def code_digest() -> str:
+    """A digest of the code that decides how fights go and what is seen of them."""
+    digest = hashlib.sha256()
+    for text in _code():
+        digest.update(text)
+    return digest.hexdigest()[:16]
+
+
+def _code() -> Iterator[bytes]:
+    for module in CODE:
+        with resources.as_file(resources.files("soulsgym") / module) as code:
+            for file in sorted(code.rglob("*.py")) if code.is_dir() else [code]:
+                yield file.read_bytes().replace(b"\r\n", b"\n")
 
 
 def build_actions(config: Config) -> ActionSet:

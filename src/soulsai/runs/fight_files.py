@@ -23,6 +23,7 @@ from soulsai.config import config_from_toml
 from soulsai.config.refusal import refusal
 from soulsai.config.schema import DRAWN, STANDARD, Config
 from soulsai.runs.files import write_files
+from soulsai.runs.summary import ZOO, run_folder
 from soulsgym.errors import MisuseError
 from soulsgym.parts.files import parts_digest, read_parts
 from soulsgym.parts.registry import known_names
@@ -44,7 +45,8 @@ def with_absolute_paths(config: Config) -> Config:
     fight = config.fight
     paths = [_absolute(file, always=True) for file in fight.parts]
     if start := config.run.start_from:
-        config = replace(config, run=replace(config.run, start_from=_absolute(start, always=True)))
+        start = start if start.startswith(ZOO) else _absolute(str(run_folder(start)), always=True)
+        config = replace(config, run=replace(config.run, start_from=start))
     return with_parts(_with_names(config, _absolute(fight.boss), [_absolute(each) for each in fight.variants]), paths)
 
 

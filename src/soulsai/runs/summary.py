@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from soulsai.errors import RunError
 from soulsai.runs.run import CONFIG, Run
 from soulsai.runs.stamps import utc_stamp
 from soulsai.runs.status import Status
-from soulsgym.errors import SoulsError
+from soulsgym.errors import SoulsError, suggestion
 
+ZOO, ZOO_FOLDER = "zoo:", Path(__file__).parents[1] / "zoo"
+"""Before the name of an agent that comes with the package, and where those are: as folders of runs, to read only."""
 ROOT = Path("runs")
 """Where runs are when only their name is given."""
 BROKEN = "broken"
@@ -43,9 +46,26 @@ def run_folder(text: str) -> Path:
     return ROOT / path if not path.exists() and (ROOT / path).is_dir() else path
 
 
+def zoo_names() -> list[str]:
+    """The agents that come with the package."""
+    return sorted(folder.parent.name for folder in ZOO_FOLDER.glob(f"*/{CONFIG}"))
+
+
 def open_run(text: str) -> Run:
-    """The run in a folder, or with this name under runs/."""
+    """The run in a folder, or with this name under runs/: one that may be changed."""
+    if text.startswith(ZOO):
+        raise RunError(f"{text} comes with the package: train your own from it with --set run.start_from={text}")
     return Run.open(run_folder(text))
+
+
+def open_trained(text: str) -> Run:
+    """The same, or the agent of zoo:NAME, to read only."""
+    if not text.startswith(ZOO):
+        return open_run(text)
+    name, names = text.removeprefix(ZOO), zoo_names()
+    if name not in names:
+        raise RunError(f"there is no agent {text}{suggestion(name, names)}")
+    return Run.open(ZOO_FOLDER / name)
 
 
 def list_runs(root: Path) -> list[RunSummary]:
