@@ -52,7 +52,9 @@ def print_evaluation(evaluation: Evaluation, *, title: str = "", console: Consol
 
 def _deaths(evaluation: Evaluation) -> Table:
     """Three lists side by side: by attack, by distance and by what the player was doing a step before."""
-    deaths = evaluation.deaths
+    from soulsai.evaluation.tables import shown_groups
+
+    deaths = shown_groups(evaluation, evaluation.deaths)
     lists = [_most(counts) for counts in (deaths.attack, deaths.distance, deaths.animation)]
     rows = ([cell for pair in row for cell in pair] for row in zip_longest(*lists, fillvalue=("", "")))
     columns = ("attack", "", "distance", "", "doing", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import math
 import re
@@ -34,6 +35,8 @@ STATIC = Path(__file__).parent / "static"
 POINTS = 800
 MOST_POINTS = 5000
 MOST_NAMES = 64
+BODY_S = 10.0
+"""How long the body of a request may take."""
 NO_CACHE = {"cache-control": "no-cache"}
 """Kept by browsers, but asked for again each time, which costs one short answer."""
 
@@ -186,10 +189,13 @@ class Pages:
             return error(409, str(problem))
 
     async def events(self, request: Request) -> Response:
-        """News."""
+        """News, as a stream; with `once` what is known now."""
+        run = request.query_params.get("run")
+        if "once" in request.query_params:
+            return answer(await run_in_threadpool(self.streams.news, run))
         if self.streams.is_full:
             return error(503, "too many pages are open here; close some of them", {"retry-after": "10"})
-        return EventResponse(self.streams, request.query_params.get("run"))
+        return EventResponse(self.streams, run)
 
 
 class Files(StaticFiles):
@@ -261,12 +267,15 @@ def _ends(request: Request) -> tuple[float, float]:
 async def _body(request: Request) -> bytes:
     body = b""
     try:
-        async for part in request.stream():
-            body += part
-            if len(body) > LONGEST_BODY:
-                raise HTTPException(413, f"a request may have {LONGEST_BODY:,} bytes at most")
+        async with asyncio.timeout(BODY_S):
+            async for part in request.stream():
+                body += part
+                if len(body) > LONGEST_BODY:
+                    raise HTTPException(413, f"a request may have {LONGEST_BODY:,} bytes at most")
     except ClientDisconnect as problem:
         raise HTTPException(400, "the request ended too early") from problem
+    except TimeoutError as problem:
+        raise HTTPException(408, f"the request was not complete after {BODY_S:.0f} s; send it again") from problem
     return body
 
 

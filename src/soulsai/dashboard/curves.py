@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from soulsai.dashboard.verdict import NAMES, verdict_of
 from soulsai.errors import RunError
 from soulsai.runs.metric_queries import Extent, Floats, Series
 from soulsai.runs.metrics import MetricsReader
 
 T = TypeVar("T")
 DIGITS = 7
+VERDICT_POINTS = 600
 LINES = 500
 """Of a table, sent at a time."""
 
@@ -28,6 +30,7 @@ class Curves:
         self._reader = MetricsReader(folder)
         self._is_safe = is_safe
         self._seen: tuple[tuple[object, ...], Extent] | None = None
+        self._judged: tuple[Extent, str] | None = None
         self.problem = ""
 
     def extent(self) -> Extent:
@@ -38,6 +41,14 @@ class Curves:
         if self._seen is None or self._seen[0] != stamp:
             self._seen = (stamp, self._try(self._reader.extent, Extent()))
         return self._seen[1]
+
+    def verdict(self) -> str:
+        """How the run is going, in words; looked up again when there are new rows."""
+        extent = self.extent()
+        if self._judged is None or self._judged[0] != extent:
+            found = self._try(lambda: self._reader.series(NAMES, points=VERDICT_POINTS), {}) if extent.rows else {}
+            self._judged = (extent, verdict_of({name: _points(each) for name, each in found.items()}))
+        return self._judged[1]
 
     def names(self) -> list[str]:
         """The metrics that occur; none where they cannot be read."""
@@ -78,6 +89,11 @@ class Curves:
                 yield _text(lines)
         except RunError:
             return
+
+
+def _points(series: Series) -> list[tuple[float, float]]:
+    finite = np.isfinite(series.y)
+    return list(zip(series.x[finite].tolist(), series.y[finite].tolist(), strict=True))
 
 
 def plain(series: Series, axis: str) -> dict[str, list[Any]]:

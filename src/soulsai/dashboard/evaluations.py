@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from soulsai.dashboard.library import LIVE, RunDetails
+from soulsai.dashboard.library import LIVE, RunDetails, made_at
 from soulsai.errors import RunError
 from soulsai.runs.fight_files import short_name
 from soulsgym.errors import SoulsError
@@ -23,14 +23,16 @@ def evaluations_of(details: RunDetails) -> list[dict[str, Any]]:
     found = []
     for name, file in details.evaluations().items():
         try:
-            found.append({"name": name, "live": name == LIVE, **_line(_read(file))})
+            evaluation = _read(file)
         except SoulsError:
             continue
-    return found
+        found.append((made_at(file, evaluation.made), {"name": name, "live": name == LIVE, **_line(evaluation)}))
+    return [entry for _, entry in sorted(found, key=lambda each: each[0], reverse=True)]
 
 
 def evaluation_of(details: RunDetails, name: str) -> dict[str, Any] | None:
     """Everything about one; None if there is none of this name."""
+    from soulsai.evaluation.tables import attack_name, shown_groups
     from soulsai.evaluation.tally import GRID_M
 
     if (file := details.evaluations().get(name)) is None:
@@ -41,9 +43,12 @@ def evaluation_of(details: RunDetails, name: str) -> dict[str, Any] | None:
         "wins": evaluation.wins,
         "time_outs": evaluation.time_outs,
         "phases": [dataclasses.asdict(phase) for phase in evaluation.phases],
-        "attacks": [{**dataclasses.asdict(attack), "dodge_rate": attack.dodge_rate} for attack in evaluation.attacks],
-        "deaths": dataclasses.asdict(evaluation.deaths),
-        "hits": dataclasses.asdict(evaluation.hits),
+        "attacks": [
+            dataclasses.asdict(attack) | {"name": attack_name(evaluation, attack.name), "dodge_rate": attack.dodge_rate}
+            for attack in evaluation.attacks
+        ],
+        "deaths": dataclasses.asdict(shown_groups(evaluation, evaluation.deaths)),
+        "hits": dataclasses.asdict(shown_groups(evaluation, evaluation.hits)),
         "places": evaluation.places.tolist(),
         "hit_places": evaluation.hit_places.tolist(),
         "grid_m": GRID_M,
@@ -60,6 +65,7 @@ def _line(evaluation: Evaluation) -> dict[str, Any]:
         "low": low,
         "high": high,
         "fights": evaluation.fights,
+        "step": evaluation.step,
         "settings": dataclasses.asdict(settings) | names,
     }
 

@@ -49,25 +49,31 @@ class Streams:
         yield f"retry: {RETRY_MS}\n\n".encode()
         while not self._closing:
             turn_s = time.monotonic()
-            news = await run_in_threadpool(self._news, id)
-            changed = {kind: data for kind, data in news.items() if last.get(kind) != data}
-            last |= changed
+            changed = await self._changes(id, last)
             if changed or time.monotonic() - spoke_s > HEARTBEAT_S:
-                parts = [b"event: %s\ndata: %s\n\n" % (kind.encode(), data) for kind, data in changed.items()]
-                yield b"".join(parts) or b": still here\n\n"
+                yield changed or b": still here\n\n"
                 spoke_s = time.monotonic()
             await self._rest(turn_s + EVERY_S)
+        self._library.forget()
+        yield await self._changes(id, last) + b"event: end\ndata: {}\n\n"
+
+    async def _changes(self, id: str | None, last: dict[str, bytes]) -> bytes:
+        news = await run_in_threadpool(self.news, id)
+        changed = {kind: data for kind, value in news.items() if last.get(kind) != (data := encoded(value))}
+        last |= changed
+        return b"".join(b"event: %s\ndata: %s\n\n" % (kind.encode(), data) for kind, data in changed.items())
 
     async def _rest(self, until_s: float) -> None:
         await asyncio.sleep(SHORTEST_REST_S)
         while not self._closing and (left_s := until_s - time.monotonic()) > 0.0:
             await asyncio.sleep(min(left_s, CLOSE_S))
 
-    def _news(self, id: str | None) -> dict[str, bytes]:
+    def news(self, id: str | None) -> dict[str, Any]:
+        """What is known now of all runs, and of one in more detail."""
         news: dict[str, Any] = {"runs": self._library.summary()}
         if id is not None:
             news["run"] = self._library.event(id)
-        return {kind: encoded(value) for kind, value in news.items()}
+        return news
 
 
 class EventResponse(StreamingResponse):

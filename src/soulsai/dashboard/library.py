@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
+import shlex
 import threading
 import time
 import tomllib
@@ -14,13 +17,14 @@ from typing import Any
 
 from soulsai.dashboard.curves import Curves
 from soulsai.errors import RunError
+from soulsai.runs.fleet_file import FILE as FLEET
 from soulsai.runs.fleet_file import is_served
 from soulsai.runs.metric_store import EXPORT, FILE, SIDE_FILES
 from soulsai.runs.requests import FOLDER as REQUESTS
 from soulsai.runs.requests import ask, asked
 from soulsai.runs.run import CONFIG, VERSIONS, Run
 from soulsai.runs.stamps import utc_stamp
-from soulsai.runs.status import Status
+from soulsai.runs.status import DAMAGED, GOING, KILLED, Status
 from soulsai.runs.summary import BROKEN
 from soulsgym.errors import MisuseError, SoulsError
 
@@ -33,9 +37,13 @@ LOG_LINES = 50
 LONGEST_TEXT = 1 << 20
 """Of a config or a table of versions: longer ones are none."""
 RECORDINGS = (".npz", ".json")
+NAMED_BY_TIME = re.compile(r"\d{8}-\d{6}")
 LIVE = "judged"
 """The name of the newest evaluation while training; the others are named as their files."""
-IN_EVENT = ("state", "step", "steps", "rows", "win_rate", "win_rate_low", "win_rate_high", "elapsed_s", "problem")
+IN_EVENT = (
+    "state", "live", "step", "steps", "rows", "win_rate", "win_rate_low", "win_rate_high", "elapsed_s", "problem",
+    "row_at", "speed", "verdict",
+)  # fmt: skip
 
 Entry = dict[str, Any]
 
@@ -61,23 +69,43 @@ class RunDetails:
         extent = self.metrics.extent()
         status = Status(BROKEN) if about["problem"] else self.run.status()
         live = self.run.is_locked()
+        # While somebody trains, another state is that of an earlier time.
+        state = "running" if live and status.state not in (*GOING, BROKEN) else status.state
         return {
             "id": self.id,
             **about,
-            "state": status.state,
+            "state": state,
             "live": live,
-            "step": max(status.step, extent.step) if live else status.step,  # a row may be newer than the status
+            # A row may be newer than the status, which is written with checkpoints.
+            "step": max(status.step, extent.step) if live or status.state in (KILLED, DAMAGED) else status.step,
             "steps": status.steps or about["steps"],
             "win_rate": status.win_rate,
             "win_rate_low": status.win_rate_low,
             "win_rate_high": status.win_rate_high,
             "updated": status.updated or self._changed(),
-            "problem": about["problem"] or self.metrics.problem,
+            "problem": about["problem"] or self.metrics.problem or self._damage(status),
+            "folder": shlex.quote(str(self.folder.absolute())),
+            "command": self._command(about),
             "served": is_served(self.folder),
             "elapsed_s": extent.elapsed_s,
+            "row_at": extent.updated_s,
+            "speed": extent.steps_per_s if live else None,
+            "verdict": self.metrics.verdict(),
             "fights": self._fights(),
             "rows": extent.rows,
         }
+
+    def _damage(self, status: Status) -> str:
+        if status.state != DAMAGED:
+            return ""
+        return (
+            f"{self.run.status_file}: is damaged, so how the run ended is not known; it is written again when resumed"
+        )
+
+    def _command(self, about: dict[str, Any]) -> str:
+        """What continues the run in a terminal on this machine."""
+        verb = "serve" if (self.folder / FLEET).exists() else "train --game" if about["engine"] == "game" else "train"
+        return f"souls {verb} --resume {shlex.quote(str(self.folder.absolute()))}"
 
     def _look_at_config(self) -> dict[str, Any]:
         """What the first files of a run tell, or what is wrong with them; read again when they change."""
@@ -184,7 +212,7 @@ class Library:
         self._lock = threading.Lock()
         self._runs: dict[str, RunDetails] = {}
         self._entries: list[Entry] = []
-        self._looked_s = -LOOK_EVERY_S
+        self._looked_s = -math.inf
 
     def entries(self) -> list[Entry]:
         """All runs, the one changed last first; what was looked up a moment ago is not looked up again."""
@@ -196,9 +224,14 @@ class Library:
                 self._looked_s = self._clock()
             return self._entries
 
+    def forget(self) -> None:
+        """Look everything up again at the next question."""
+        with self._lock:
+            self._looked_s = -math.inf
+
     def summary(self) -> dict[str, Any]:
         """All runs, and where they are."""
-        return {"root": str(self.root), "runs": self.entries()}
+        return {"root": str(self.root.absolute()), "runs": self.entries()}
 
     def find(self, id: str) -> RunDetails | None:
         """A run by its id, if it is there."""
@@ -284,6 +317,17 @@ def files_in(folder: Path, suffixes: tuple[str, ...], inside: Path) -> list[Path
     except OSError:
         return []
     return [path for _, _, path in sorted(found, reverse=True)]
+
+
+def made_at(file: Path, told: str = "") -> str:
+    """When a file was made, as digits that sort: as it tells itself, by its name, or else by when it was written.
+
+    A copy of a run has the time of copying on all of its files.
+    """
+    if told or (found := NAMED_BY_TIME.match(file.name)):
+        return re.sub(r"\D", "", told or found[0])
+    written_s = _stamp(file)[2] / 1e9
+    return re.sub(r"\D", "", utc_stamp(datetime.fromtimestamp(written_s, UTC)))
 
 
 def _stamp(file: Path) -> tuple[int, int, int]:

@@ -17,14 +17,23 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsai.dashboard.drawing import Drawing, ground_of
+from soulsai.dashboard.library import made_at
 from soulsai.evaluation.evaluation import FALL
 from soulsai.evaluation.thoughts import PROBABILITY, FightFile, Thoughts, read_fight_file, spec_of
 from soulsai.evaluation.video import OUTCOMES
-from soulsgym.actions import ACTION_CONTROLS, ACTION_NAMES, DIRECTIONS
+from soulsgym.actions import ACTION_CONTROLS, DIRECTIONS
 from soulsgym.errors import MisuseError, RecordingError, SoulsError
 from soulsgym.render.areas import Stand
 from soulsgym.render.history import FALL_MOVE, History
-from soulsgym.render.names import UNKNOWN, boss_label_names, plain_name, player_label_names
+from soulsgym.render.names import (
+    UNKNOWN,
+    action_names,
+    action_sentences,
+    boss_label_names,
+    killer_name,
+    move_name,
+    player_label_names,
+)
 from soulsgym.render.shapes import boss_blows, is_open, is_parrying, player_blows
 from soulsgym.spec import FightSpec
 from soulsgym.state import NUM_ACTIONS, Fights, Outcome, action_mask_of, copied
@@ -73,7 +82,7 @@ def _entries(file: Path, _changed_ns: int, _size: int) -> tuple[dict[str, Any], 
 
 
 def fights_of(files: Iterable[Path]) -> dict[str, tuple[dict[str, Any], Path]]:
-    """All fights of recordings by name, each with its file; recordings that cannot be read are left out."""
+    """All fights of recordings by name, the newest first, each with its file; unreadable recordings are left out."""
     found: dict[str, tuple[dict[str, Any], Path]] = {}
     for file in files:
         try:
@@ -83,7 +92,12 @@ def fights_of(files: Iterable[Path]) -> dict[str, tuple[dict[str, Any], Path]]:
         for fight in fights:
             name = fight_name(file, fight["number"])
             found.setdefault(name, ({"name": name, "file": file.name, **fight}, file))
-    return found
+    return dict(sorted(found.items(), key=lambda item: _age(*item[1]), reverse=True))
+
+
+def _age(fight: dict[str, Any], file: Path) -> tuple[str, int, str]:
+    step = fight["step"] if isinstance(fight["step"], int) else -1
+    return made_at(file, fight["made"]), step, file.name
 
 
 def _entry(told: FightFile, spec: FightSpec, number: int, low: int, high: int) -> dict[str, Any]:
@@ -91,6 +105,7 @@ def _entry(told: FightFile, spec: FightSpec, number: int, low: int, high: int) -
     return {
         "number": number,
         "step": told.about.get("step"),
+        "made": str(told.about.get("made", "")),
         "outcome": next((words for outcome, words in OUTCOMES.items() if outcome == last["outcome"]), UNKNOWN),
         "killed_by": _killer(last, spec),
         "time_s": round(float(last["time_s"]), 1),
@@ -103,12 +118,9 @@ def _entry(told: FightFile, spec: FightSpec, number: int, low: int, high: int) -
 
 
 def _killer(fight: np.void, spec: FightSpec) -> str:
-    outcome, move = int(fight["outcome"]), int(fight["killed_by"])
-    if outcome == Outcome.FELL:
-        return FALL
-    if outcome != Outcome.DIED or not 0 <= move < len(spec.boss.moves):
-        return ""
-    return plain_name(spec.boss.moves[move].name)
+    if fight["outcome"] == Outcome.FELL:
+        return move_name(spec.boss_name, FALL)
+    return killer_name(spec, int(fight["killed_by"])) if fight["outcome"] == Outcome.DIED else ""
 
 
 def _share(value: float, most: float) -> float:
@@ -140,7 +152,8 @@ def scene_from(told: FightFile, name: str, number: int = 1) -> Scene:
         "phases": len(spec.boss.phases),
         "radius": [round(100 * spec.player.radius_m), round(100 * spec.boss.radius_m)],
         "arena": ground_of(spec.arena),
-        "actions": list(ACTION_NAMES),
+        "actions": action_names(),
+        "wants": action_sentences(),
         **_course(fights, actions, spec),
         **_drawn(fights, spec),
         "thoughts": _thoughts(told.thoughts and told.thoughts.of(low, high)),
@@ -232,7 +245,7 @@ def _moves(numbers: npt.NDArray[np.int32], spec: FightSpec) -> tuple[list[dict[s
         rows.append(
             move
             and {
-                "name": plain_name(move.name),
+                "name": killer_name(spec, i),
                 "kind": move.kind,
                 "end_ms": round(1000 * move.end_s),
                 "hits_ms": [[round(1000 * hit.from_s), round(1000 * hit.to_s)] for hit in move.hits],

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from soulsai.dashboard.answers import NO_STORE, error
@@ -33,6 +33,27 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
+
+FORM = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>souls</title>
+<style>
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
+body { display: grid; place-items: center; min-height: 90vh; margin: 0 1rem }
+input, button { font: inherit; padding: 0.5rem 0.75rem }
+input { width: min(24rem, 90vw); box-sizing: border-box }
+</style>
+<main>
+<h1>souls</h1>
+<p>This page needs its token. <code>souls dashboard</code> printed it when it started, after <code>?token=</code>.</p>
+<form action="/" method="get">
+<p><label>Token <input name="token" type="password" autocomplete="current-password" required autofocus></label>
+<button>Open</button></p>
+<p role="alert">HINT</p>
+</form>
+</main>
+</html>
+"""
 
 
 @dataclass(frozen=True)
@@ -110,6 +131,8 @@ class Guard:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         if is_get and same(query.get("token", ""), access.token):
             return self._without_token(scope)
+        if is_get and scope["path"] == "/" and "text/html" in headers.get("accept", ""):
+            return _token_form(is_wrong="token" in query)
         how = "open the page with the whole address that was printed at its start, ?token=... included"
         return error(401, f"this page needs its token: {how}", {"www-authenticate": 'Bearer realm="souls"'})
 
@@ -125,6 +148,13 @@ class Guard:
         secure = scope.get("scheme") == "https"
         answer.set_cookie(self._access.cookie, self._access.pass_word, httponly=True, samesite="strict", secure=secure)
         return answer
+
+
+def _token_form(*, is_wrong: bool) -> Response:
+    """A page with a field for the token: its address then holds it, and `_without_token` takes it out again."""
+    hint = "That is not the token of this page." if is_wrong else ""
+    policy = HEADERS["content-security-policy"].replace("form-action 'none'", "form-action 'self'")
+    return HTMLResponse(FORM.replace("HINT", hint), 401, NO_STORE | {"content-security-policy": policy})
 
 
 def same(told: str, expected: str) -> bool:

@@ -117,6 +117,8 @@ def address(host: str, port: int, token: str = "") -> str:
 def _server(app: Any, streams: Any, started: Callable[[], None]) -> Any:
     import uvicorn
 
+    from soulsai.dashboard.connections import protocol
+
     class Server(uvicorn.Server):
         """Tells when it answers, and ends streams when it is to end."""
 
@@ -132,7 +134,7 @@ def _server(app: Any, streams: Any, started: Callable[[], None]) -> Any:
     return Server(
         uvicorn.Config(
             app,
-            http="h11",
+            http=protocol(),
             loop="asyncio",
             ws="none",
             log_level="warning",

@@ -179,6 +179,8 @@ class Evaluation:
     hit_places: npt.NDArray[np.int64]  # the same for the hits alone
     damage_over_time: DamageOverTime | None = None  # not known of old files
     players: tuple[str, ...] = ()  # who played: one, or one for each phase; nobody is named in old files
+    made: str = ""  # when, as a UTC time stamp
+    step: int | None = None  # of the training at which the policy was evaluated
 
     @property
     def fights(self) -> int:
@@ -325,6 +327,8 @@ class Evaluation:
             "format": FORMAT,
             "settings": dataclasses.asdict(self.settings),
             "players": list(self.players),
+            "made": self.made,
+            "step": self.step,
             "summary": self.summary(),
             "last_phase": self.last_phase,
             "attacks": [self._attack(attack) for attack in self.attacks],
@@ -387,5 +391,7 @@ def _read(content: dict[str, Any]) -> Evaluation:
         hit_places=np.array(content["hit_places"], np.int64),
         damage_over_time=over_time,
         players=msgspec.convert(content.get("players", ()), tuple[str, ...]),
+        made=msgspec.convert(content.get("made", ""), str),
+        step=msgspec.convert(content.get("step"), int | None),
         **columns,
     )

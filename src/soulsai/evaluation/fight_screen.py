@@ -22,7 +22,7 @@ from rich.text import Text
 
 from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.render import FightRenderer, palette
-from soulsgym.render.names import boss_label_names, control_name, plain_name, player_label_names
+from soulsgym.render.names import boss_label_names, control_name, killer_name, player_label_names
 from soulsgym.state import Outcome
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class FightScreen:
         yield _line(
             (boss.name, ()),
             (f"  phase {phase} of {len(boss.phases)}", FAINT),
-            (f"  {plain_name(boss.moves[move].name)}" if 0 <= move < len(boss.moves) else "", palette.WARNING),
+            (f"  {killer_name(self._spec, move)}", palette.WARNING),
             (f"  {label} {fight['boss_animation_duration'][0]:.1f} s", FAINT),
         )
         yield _line(_bar(hp / fight["boss_max_hp"], columns - 8, palette.HP), (f" {math.ceil(hp)}", ()))
@@ -184,7 +184,7 @@ def _label_name(names: list[str], label: int) -> str:
 
 def fight_lines(recording: Recording, spec: FightSpec) -> Iterator[str]:
     """The fight in words: a line for every second, and one for whatever happens."""
-    names, labels = spec.boss.moves, player_label_names(spec)
+    labels = player_label_names(spec)
     second = -1
     for i, fight in enumerate(recording.fights):
         at = f"{fight['time_s']:6.1f} s"
@@ -198,5 +198,5 @@ def fight_lines(recording: Recording, spec: FightSpec) -> Iterator[str]:
                 f"{at}  player {math.ceil(fight['player_hp'][0])}/{fight['player_max_hp']} "
                 f"stamina {fight['player_sp'][0]:.0f} {_label_name(labels, fight['player_animation'])}, "
                 f"boss {math.ceil(fight['boss_hp'][0])}/{fight['boss_max_hp']} phase {int(fight['phase'])} "
-                f"{plain_name(names[move].name) if 0 <= move < len(names) else 'unknown'}, {away:.1f} m apart"
+                f"{killer_name(spec, move) or 'unknown'}, {away:.1f} m apart"
             )

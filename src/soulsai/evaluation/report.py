@@ -97,7 +97,7 @@ def _details(evaluation: Evaluation) -> str:
         "<p>A dodge is a blow that passed through the invulnerable player; the dodge rate is its share of the blows "
         f"that reached him.</p><h3>Causes of death</h3><p>{lost:,} of {evaluation.fights:,} fights were lost. "
         'Distance, animation and stamina are those of the step before the blow.</p><div class="stack">'
-        f"{tables.why(evaluation.deaths, evaluation.hits)}</div>"
+        f"{tables.why(evaluation)}</div>"
         f"<h3>Where and when</h3>{_grid([*place_charts(evaluation), *damage_chart(evaluation)])}"
     )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from soulsai.evaluation.evaluation import Breakdown, Evaluation, Groups, Quartiles
 from soulsai.runs.fight_files import short_name
+from soulsgym.render.names import move_name, player_name
 
 Cell = str | float | int | None
 
@@ -115,7 +117,7 @@ def _drawn_files(evaluation: Evaluation) -> Table:
     heads = ("drawn from seed", "wins", "95 %\ninterval", "median\ntime to kill", "most common\ncause of death")
     rows = [
         (str(each.seed), Bar(each.win_rate), _interval(each.interval), _seconds(each.time_to_kill_s),
-         f"{label(each.killed_by)} ({each.deaths:,})" if each.killed_by else None)
+         f"{attack_name(evaluation, each.killed_by)} ({each.deaths:,})" if each.killed_by else None)
         for each in sorted(evaluation.drawn_files, key=lambda file: file.win_rate)
     ]  # fmt: skip
     return Table("File by file", heads, rows)
@@ -150,24 +152,43 @@ def _attacks(evaluation: Evaluation) -> Table:
     """The most harmful first."""
     heads = ("attack", "seen", "hits", "dodge\nrate", "damage\nper fight", "share of\ndamage", "deaths")
     rows = [
-        (label(each.name), each.started, each.hits, None if each.dodge_rate is None else Bar(each.dodge_rate),
+        (attack_name(evaluation, each.name), each.started, each.hits,
+         None if each.dodge_rate is None else Bar(each.dodge_rate),
          f"{each.damage / evaluation.fights:,.1f}", Bar(evaluation.damage_share(each)), each.deaths)
         for each in sorted(evaluation.attacks, key=lambda attack: -attack.damage)
     ]  # fmt: skip
     return Table("What the boss's attacks did", heads, rows)
 
 
-def label(name: str) -> str:
-    """A move's name without underscores."""
-    return name.replace("_", " ")
+def attack_name(evaluation: Evaluation, attack: str) -> str:
+    """An attack as players call it."""
+    return move_name(evaluation.settings.boss, attack)
 
 
-def why(deaths: Breakdown, hits: Breakdown) -> str:
+def shown_groups(evaluation: Evaluation, blows: Breakdown) -> Breakdown:
+    """The same counts by names that players read; those of the same name are one."""
+    boss = evaluation.settings.boss
+    return replace(
+        blows,
+        attack=_renamed(blows.attack, lambda name: move_name(boss, name)),
+        animation=_renamed(blows.animation, lambda name: player_name(name, boss)),
+    )
+
+
+def _renamed(groups: Groups, name_of: Callable[[str], str]) -> Groups:
+    found: Counter[str] = Counter()
+    for name, count in groups.items():
+        found[name_of(name)] += count
+    return dict(found.most_common())
+
+
+def why(evaluation: Evaluation) -> str:
     """Deaths and hits by attack, distance, animation and stamina."""
+    deaths, hits = shown_groups(evaluation, evaluation.deaths), shown_groups(evaluation, evaluation.hits)
     kinds = (
         ("attack", deaths.attack, hits.attack),
         ("distance", deaths.distance, hits.distance),
-        ("player's animation", deaths.animation, hits.animation),
+        ("what the player was doing", deaths.animation, hits.animation),
         ("stamina", deaths.stamina, hits.stamina),
     )
     return "".join(f'<div class="card">{_groups(kind, died, hit)}</div>' for kind, died, hit in kinds)
@@ -176,7 +197,7 @@ def why(deaths: Breakdown, hits: Breakdown) -> str:
 def _groups(kind: str, deaths: Groups, hits: Groups) -> str:
     all_deaths, all_hits = sum(deaths.values()) or 1, sum(hits.values()) or 1
     rows = (
-        (label(name), _counted(deaths.get(name, 0), all_deaths), _counted(hits.get(name, 0), all_hits))
+        (name, _counted(deaths.get(name, 0), all_deaths), _counted(hits.get(name, 0), all_hits))
         for name in dict.fromkeys([*deaths, *hits])
     )
     return table((kind, "deaths", "hits"), rows)

@@ -20,7 +20,7 @@ from soulsgym.errors import MisuseError
 from soulsgym.packages import require
 from soulsgym.recordings.recording import Recording
 from soulsgym.render import FightRenderer
-from soulsgym.render.names import plain_name
+from soulsgym.render.names import killer_name
 from soulsgym.spec import FightSpec
 from soulsgym.state import Outcome
 
@@ -46,8 +46,8 @@ Picture = npt.NDArray[np.uint8]
 
 def ending_of(fight: np.void, spec: FightSpec) -> str:
     """How a fight ended, by its last record, in a sentence."""
-    outcome, move, moves = Outcome(int(fight["outcome"])), int(fight["killed_by"]), spec.boss.moves
-    by = f" by {plain_name(moves[move].name)}" if outcome == Outcome.DIED and 0 <= move < len(moves) else ""
+    outcome, killer = Outcome(int(fight["outcome"])), killer_name(spec, int(fight["killed_by"]))
+    by = f" by {killer}" if outcome == Outcome.DIED and killer else ""
     player, boss = fight["player_hp"][0] / fight["player_max_hp"], fight["boss_hp"][0] / fight["boss_max_hp"]
     left = f"player {100 * player:.0f} %, boss {100 * boss:.0f} % of their health left"
     return f"{OUTCOMES[outcome]}{by} after {fight['time_s']:.1f} s, {left}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from soulsai.acting.gym_world import GymWorld
 from soulsai.acting.policy import NetworkPolicy, Policy
 from soulsai.config.schema import Config
-from soulsai.evaluation.evaluate import evaluate
+from soulsai.evaluation.evaluate import Progress, evaluate
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.learning.showing import EvaluationFiles
 from soulsai.learning.wiring import build_fighter
@@ -30,6 +30,8 @@ class PolicyScore:
     episodes: int
     time_outs: int
     is_win_rate: bool
+    length: float | None = None  # mean steps of an episode
+    boss_left: Mapping[str, float] = field(default_factory=dict)  # of all fights, and by the phase they ended in
 
     @staticmethod
     def of(values: Mapping[str, Any] | None) -> PolicyScore | None:
@@ -38,13 +40,16 @@ class PolicyScore:
 
     def metrics(self) -> dict[str, float]:
         """By metric name."""
+        length = {} if self.length is None else {"episode/length_evaluation": self.length}
         if not self.is_win_rate:
-            return {"return/evaluation": self.value}
+            return {"return/evaluation": self.value} | length
         return {
             "win_rate/evaluation": self.value,
             "win_rate/evaluation_low": self.low,
             "win_rate/evaluation_high": self.high,
             "time_out_rate/evaluation": self.time_outs / self.episodes,
+            **length,
+            **{f"boss_health_left/{name}": share for name, share in self.boss_left.items()},
         }
 
 
@@ -55,6 +60,7 @@ def score_policy(
     *,
     step: int = 0,
     evaluation_files: EvaluationFiles | None = None,
+    progress: Progress | None = None,
 ) -> PolicyScore:
     """Play `episodes` with the greedy policy as it is at a step of the training; some fights can be kept."""
     if config.world == "gym":
@@ -63,11 +69,20 @@ def score_policy(
         mean = float(returns.mean())
         return PolicyScore(mean, mean - error, mean + error, len(returns), 0, False)
     recorder = evaluation_files.recorder() if evaluation_files else None
-    found = evaluate_policy(config, policy, episodes, seed=SCORING_SEED, recorder=recorder)
+    found = evaluate_policy(config, policy, episodes, seed=SCORING_SEED, recorder=recorder, progress=progress)
     if evaluation_files:
         evaluation_files.show(found, policy, recorder, step)
     low, high = found.interval
-    return PolicyScore(found.win_rate, low, high, found.fights, found.time_outs, True)
+    left = boss_health_left(found)
+    return PolicyScore(found.win_rate, low, high, found.fights, found.time_outs, True, float(found.steps.mean()), left)
+
+
+def boss_health_left(evaluation: Evaluation) -> dict[str, float]:
+    """Mean share of the boss's health left at the end: of all fights, and of those that ended in each phase."""
+    phases = {f"phase_{each.phase}": evaluation.phase == each.phase for each in evaluation.phases}
+    left = evaluation.boss_hp_share
+    ended = {name: float(left[here].mean()) for name, here in phases.items() if here.any()}
+    return {"all": float(left.mean())} | (ended if len(phases) > 1 else {})
 
 
 def evaluate_policy(config: Config, policy: Policy, fights: int, *, seed: int, **changes: Any) -> Evaluation:

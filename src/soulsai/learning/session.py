@@ -167,6 +167,6 @@ def _judged(run: Run, config: Config, policy: NetworkPolicy, view: View) -> Outc
         run.add_evaluation("final", json.dumps(content))
         return Outcome(finished=True, mean_return=float(returns.mean()))
     view.say(f"evaluating {episodes:,} fights on unseen seeds")
-    found = evaluate_policy(config, policy, episodes, seed=FINAL_SEED)
+    found = evaluate_policy(config, policy, episodes, seed=FINAL_SEED, progress=lambda *_: run.beat())
     run.add_evaluation("final", found.to_json())
     return Outcome(finished=True, evaluation=found)

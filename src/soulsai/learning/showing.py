@@ -6,6 +6,7 @@ import contextlib
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from soulsai.evaluation.thoughts import about_boss, write_fight_file
 from soulsai.learning.thinking import think
 from soulsai.runs.files import cannot_write, write_atomically
 from soulsai.runs.run import Run
+from soulsai.runs.stamps import utc_stamp
 from soulsai.telemetry.clock import TELEMETRY, LoopClock
 
 KEPT = 40
@@ -44,7 +46,8 @@ class EvaluationFiles:
             return
         try:
             with self._clock.phase(TELEMETRY):
-                write_atomically(self._run.judged_file, evaluation.to_json(), durably=False)
+                dated = replace(evaluation, made=utc_stamp(), step=step)
+                write_atomically(self._run.judged_file, dated.to_json(), durably=False)
                 if recorder is not None:
                     keep_fights(self._run.recordings, self._config, policy, recorder, step)
                     self._recorded_s = time.monotonic()
@@ -88,6 +91,7 @@ def _about(run: str, config: Config, recorder: FightRecorder, number: int, step:
     settings = recorder.settings
     about: dict[str, Any] = {
         "run": run,
+        "made": utc_stamp(),
         "step": step,
         "fight": number,
         "algorithm": config.algorithm,

@@ -348,7 +348,7 @@ class Training:
         with self.loop.clock.phase("evaluate"):
             score = score_policy(
                 self.config, self.loop.policy(), self.config.run.evaluation_fights,
-                step=snapshot.step, evaluation_files=self._evaluation_files,
+                step=snapshot.step, evaluation_files=self._evaluation_files, progress=lambda *_: self.run.beat(),
             )  # fmt: skip
         self._keep_score(snapshot, score)
 

@@ -19,6 +19,7 @@ from soulsai.runs.stamps import utc_stamp
 AXES = ("step", "game_hours", "elapsed_s", "time")
 GAME_HOURS = "game_hours"
 """The axis that is a metric."""
+SPEED_S = 60.0
 SLICE = 2000
 """Rows that are read at a time."""
 
@@ -59,6 +60,8 @@ class Extent:
     step: int = 0
     updated_s: float | None = None
     elapsed_s: float | None = None
+    steps_per_s: float | None = None
+    """Over the last `SPEED_S` of training."""
 
 
 def ids_of(db: sqlite3.Connection) -> dict[str, int]:
@@ -72,7 +75,16 @@ def listed(ids: Iterable[int]) -> str:
 def extent_of(db: sqlite3.Connection) -> Extent:
     last = db.execute("SELECT step, time, elapsed_s FROM rows ORDER BY id DESC LIMIT 1").fetchone()
     (rows,) = db.execute("SELECT count(*) FROM rows").fetchone()
-    return Extent(int(rows), int(last[0]), last[1], last[2]) if last else Extent()
+    return Extent(int(rows), int(last[0]), last[1], last[2], _speed(db, last[0], last[2])) if last else Extent()
+
+
+def _speed(db: sqlite3.Connection, step: int, elapsed_s: float | None) -> float | None:
+    if elapsed_s is None:
+        return None
+    query = "SELECT step, elapsed_s FROM rows WHERE elapsed_s <= ? ORDER BY id DESC LIMIT 1"
+    before = db.execute(query, (elapsed_s - SPEED_S,)).fetchone() or (0, 0.0)
+    passed_s = elapsed_s - before[1]
+    return (step - before[0]) / passed_s if passed_s > 0.0 else None
 
 
 def rows_between(db: sqlite3.Connection, ids: Mapping[int, str], first: int, last: int) -> Iterator[dict[str, Any]]:

@@ -50,11 +50,15 @@ class Requests:
         self._run, self._look_s = run, 0.0
 
     def take(self) -> tuple[str, ...]:
-        """What is asked for; looked up a few times a second only, so it may be asked for after every step."""
+        """What is asked for; looked up a few times a second only, so it may be asked for after every step.
+
+        To look is a sign of life.
+        """
         now_s = time.monotonic()
         if now_s < self._look_s:
             return ()
         self._look_s = now_s + LOOK_EVERY_S
+        self._run.beat()
         return asked(self._run)
 
     def met(self, *actions: str) -> None:

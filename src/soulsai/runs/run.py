@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
+import time
 import tomllib
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from soulsai.runs.lock import is_locked, locked
 from soulsai.runs.metric_store import EXPORT
 from soulsai.runs.metrics import MetricsReader
 from soulsai.runs.stamps import file_stamp, utc_stamp
-from soulsai.runs.status import GOING, KILLED, Status, read_status, write_status
+from soulsai.runs.status import DAMAGED, GOING, KILLED, SILENT_S, STALLED, Status, is_damaged, read_status, write_status
 from soulsai.runs.versions import git_commit, machine, package_versions
 from soulsgym.errors import MisuseError
 
@@ -122,10 +124,30 @@ class Run:
         """Tell how far the run is."""
         write_status(self.status_file, status)
 
+    def beat(self) -> None:
+        """A sign of life from whoever trains: the loop gives one a few times a second."""
+        with suppress(OSError):
+            os.utime(self.lock_file)
+
+    def silent_s(self) -> float:
+        """Seconds since the last sign of life: a beat, a line of the log, a row of metrics or a status."""
+        files = (self.lock_file, self.log_file, self.metrics_file, self.status_file)
+        return max(0.0, time.time() - max(map(_written_s, files)))
+
     def status(self) -> Status:
-        """How far the run is; "killed" if it says it goes on, or says nothing, while nothing holds its lock."""
-        status = read_status(self.status_file) or Status("running")
-        return replace(status, state=KILLED) if status.state in GOING and not self.is_locked() else status
+        """How far the run is. What the file says is corrected by what is seen of the process.
+
+        "killed" if it says it goes on, or says nothing, while nothing holds its lock; "stalled" if it should be running
+        but gives no sign of life; "unknown" if the file is damaged and nothing holds the lock.
+        """
+        status, live = read_status(self.status_file) or Status("running"), self.is_locked()
+        if not live and is_damaged(self.status_file):
+            return Status(DAMAGED)
+        if not live and status.state in GOING:
+            return replace(status, state=KILLED)
+        if live and status.state != "paused" and self.silent_s() > SILENT_S:
+            return replace(status, state=STALLED)
+        return status
 
     def add_evaluation(self, name: str, json_text: str) -> Path:
         """Keep the result of an evaluation beside all earlier ones."""
@@ -190,6 +212,13 @@ def _suggestion(folder: Path) -> str:
         names = []
     near = difflib.get_close_matches(folder.name, names, n=1, cutoff=0.5)
     return f"; did you mean {folder.parent / near[0]}?" if near else "; list runs with `souls runs`"
+
+
+def _written_s(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _age(file: Path) -> tuple[str, int, str]:

@@ -12,10 +12,15 @@ from soulsai.runs.stamps import utc_stamp
 from soulsgym.errors import MisuseError
 
 STATES = ("running", "paused", "stopped", "finished", "failed")
-GOING = ("running", "paused")
-"""Those of a run that a process trains."""
 KILLED = "killed"
 """Shown for a run that says it is going on while nothing holds its lock."""
+STALLED = "stalled"
+"""Shown for a run whose process lives but has given no sign of life for `SILENT_S`."""
+DAMAGED = "unknown"
+"""Shown for a run whose status file cannot be read while nothing holds its lock."""
+GOING = ("running", "paused", STALLED)
+"""Those of a run that a process trains."""
+SILENT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -45,3 +50,11 @@ def read_status(file: Path) -> Status | None:
         return msgspec.json.decode(file.read_bytes(), type=Status)
     except (OSError, msgspec.MsgspecError, ValueError):
         return None
+
+
+def is_damaged(file: Path) -> bool:
+    """Whether the file holds something that is no status. An empty one was cut off by a power cut."""
+    try:
+        return file.stat().st_size > 0 and read_status(file) is None
+    except OSError:
+        return False

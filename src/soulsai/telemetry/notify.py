@@ -18,7 +18,7 @@ ENDINGS = {
     "finished": "has finished",
     "stopped": "was stopped and saved",
     "failed": "has failed; its log.txt says why",
-    KILLED: "was killed; go on from its last checkpoint with --resume",
+    KILLED: "was killed; continue from its last checkpoint with --resume",
 }
 
 
@@ -82,7 +82,7 @@ class Watch:
         return "won", f"won {100 * rate:.1f} % of its evaluation fights ({interval}) at step {reading.step:,}"
 
     def _stall(self, reading: Reading, now_s: float) -> tuple[str, str] | None:
-        if reading.step != self._step or reading.state != "running":
+        if reading.step != self._step or reading.state == "paused":
             moved = self._stalled and reading.step != self._step
             self._step, self._moved_s = reading.step, now_s
             if not moved:

@@ -28,8 +28,8 @@ UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
 
 TIME = METRICS["time/<phase>"].prefix
 FLEET = "fleet/sent"
-LOST = "lost_by_redis"
-"""A reason why rows are dropped: shown with 0 before it happens."""
+REASONS = ("lost_by_redis", "stale")
+"""Usual reasons why rows are dropped: shown with 0 before it happens, since the rise from nothing is no rise."""
 
 Sample = tuple[str, tuple[str, ...], float]
 """A declared name, the values of its labels, and its value."""
@@ -114,7 +114,7 @@ def _samples(reading: RunReading, now_s: float) -> Iterator[Sample]:
     if reading.fleet is not None:
         found += _of_fleet(run, reading.fleet)
     if reading.fleet is not None or FLEET in (reading.values or {}):
-        found.append(("fleet/dropped/<reason>", (run, LOST), 0.0))  # unless there is one already
+        found += [("fleet/dropped/<reason>", (run, reason), 0.0) for reason in REASONS]  # unless there is one already
     for name, labels, value in found:
         if is_number(value):
             yield name, labels, float(value)
@@ -144,7 +144,6 @@ def _of_values(run: str, values: Mapping[str, Any]) -> Iterator[tuple[str, tuple
 def _of_fleet(run: str, fleet: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...], Any]]:
     workers = [each for each in fleet.get("workers") or () if isinstance(each, Mapping)]
     names = [str(each.get("worker")).partition(".")[0] for each in workers] or [""]
-    # A counter that is not there until something goes wrong cannot be alerted on: its rise from nothing is no rise.
     for name, messages in (dict.fromkeys(names, 0) | _table(fleet.get("unreadable"))).items():
         yield "run/unreadable/<name>", (run, name), messages
     for worker in workers:
@@ -162,7 +161,7 @@ def _of_worker(who: tuple[str, str], worker: Mapping[str, Any]) -> Iterator[tupl
     yield "worker/beat_age_s", who, worker.get("seen_s")
     for name in ("steps_per_s", "lag", "restarts", "episodes", "sent", "stored", "in_flight"):
         yield f"worker/{name}", who, worker.get(name)
-    for reason, rows in ({LOST: 0} | _table(worker.get("dropped"))).items():
+    for reason, rows in (dict.fromkeys(REASONS, 0) | _table(worker.get("dropped"))).items():
         yield "worker/dropped/<reason>", (*who, reason), rows
 
 

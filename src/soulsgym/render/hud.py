@@ -14,7 +14,7 @@ from soulsgym.render.areas import Point, Stand
 from soulsgym.render.arena import box_of, ring_of
 from soulsgym.render.canvas import FINE, View
 from soulsgym.render.history import FALL_MOVE, POPUP_STEPS, ROLL_MOVE, History, Loss
-from soulsgym.render.names import UNKNOWN, boss_label_names, control_name, plain_name, player_label_names
+from soulsgym.render.names import UNKNOWN, boss_label_names, control_name, killer_name, player_label_names
 from soulsgym.render.palette import Colour
 from soulsgym.render.shapes import OPEN_KINDS
 from soulsgym.spec import FightSpec
@@ -188,7 +188,7 @@ class Hud:
         label = self._labels[phase][int(fight["boss_animation"])]
         if move < 0:
             return label, ""
-        name = plain_name(self._spec.boss.moves[move].name)
+        name = killer_name(self._spec, move)
         return name, "" if label in (name, UNKNOWN) else label
 
     def _player_states(self, fight: np.void) -> list[tuple[str, Colour]]:
@@ -247,7 +247,7 @@ class Hud:
         killer = int(fight["killed_by"])
         if killer < 0:
             return "YOU DIED", palette.DEATH, time
-        return "YOU DIED", palette.DEATH, f"killed by {plain_name(self._spec.boss.moves[killer].name)} {time}"
+        return "YOU DIED", palette.DEATH, f"killed by {killer_name(self._spec, killer)} {time}"
 
     # ------------------------------------------------------------ writing
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
 
+import msgspec
 import numpy as np
 
-from soulsgym.actions import DIRECTIONS, Button
+from soulsgym.actions import ACTION_NAMES, DIRECTIONS, Button
+from soulsgym.errors import MisuseError
 from soulsgym.labels import boss_moves_by_label
-from soulsgym.spec import FightSpec
+from soulsgym.spec import FightSpec, is_path
+from soulsgym.spec.fight import DATA
 
+NAMES = DATA / "names.toml"
 UNKNOWN = "unknown"
 BUTTON_NAMES = {Button.LIGHT: "light attack", Button.HEAVY: "heavy attack", Button.PARRY: "parry"}
 DIRECTION_NAMES = dict(
@@ -24,6 +31,56 @@ DIRECTION_NAMES = dict(
 def plain_name(name: str) -> str:
     """A name of the data files in words: beast_tail as beast tail, RunStopLeft as run stop left."""
     return re.sub(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[0-9])(?=[A-Z])|_", " ", name).lower()
+
+
+@lru_cache(maxsize=64)
+def names_table(boss: str = "") -> Mapping[str, Mapping[str, str]]:
+    """The tables of names.toml; those of a file beside a boss file of the user's own come first."""
+    beside = Path(boss).with_name(NAMES.name) if is_path(boss) else NAMES
+    tables: dict[str, Mapping[str, str]] = {}
+    for file in dict.fromkeys((NAMES, beside)):
+        for key, table in _tables_of(file).items():
+            tables[key] = {**tables.get(key, {}), **table}
+    return tables
+
+
+def _tables_of(file: Path) -> dict[str, dict[str, str]]:
+    if not file.is_file():
+        return {}
+    try:
+        return msgspec.toml.decode(file.read_bytes(), type=dict[str, dict[str, str]])
+    except (OSError, ValueError) as error:
+        raise MisuseError(f"{file}: is no table of names ({error}); write them as in {NAMES}") from error
+
+
+def move_name(boss: str, move: str) -> str:
+    """A boss's move as players call it; `boss` is a name or the path of a boss file."""
+    tables, own = names_table(boss), Path(boss).stem
+    return tables.get(own, {}).get(move) or tables["every_boss"].get(move) or _capitalised(plain_name(move))
+
+
+def player_name(move: str, boss: str = "") -> str:
+    """What the player does, by animation of the game or move of his file."""
+    return names_table(boss)["player"].get(move) or _capitalised(plain_name(move))
+
+
+def killer_name(spec: FightSpec, move: int) -> str:
+    """The move with this number; nothing if there is none."""
+    return move_name(spec.boss_name, spec.boss.moves[move].name) if 0 <= move < len(spec.boss.moves) else ""
+
+
+def action_names() -> list[str]:
+    """By number: an action of the environments, with an arrow for its direction."""
+    return [names_table()["action"][name] for name in ACTION_NAMES]
+
+
+def action_sentences() -> list[str]:
+    """By number: what somebody does who takes an action, as "rolls right"."""
+    return [names_table()["wants"][name] for name in ACTION_NAMES]
+
+
+def _capitalised(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def control_name(control: np.void) -> str:
@@ -44,7 +101,8 @@ def player_label_names(spec: FightSpec) -> list[str]:
     known |= dict.fromkeys(player.fall_animations, "fall") | dict.fromkeys(player.roll.animations, "roll")
     for move in reversed(player.moves):
         known[move.animation] = move.name
-    return [*(plain_name(known.get(label.name, label.name)) for label in spec.player_animations), UNKNOWN]
+    names = (known.get(label.name, label.name) for label in spec.player_animations)
+    return [*(player_name(name, spec.boss_name) for name in names), UNKNOWN]
 
 
 def boss_label_names(spec: FightSpec, phase: int) -> list[str]:
@@ -54,4 +112,4 @@ def boss_label_names(spec: FightSpec, phase: int) -> list[str]:
         spec.boss.moves[moves[i]].name if i in moves else known.get(name, name)
         for i, name in enumerate(spec.boss_animations)
     )
-    return [*map(plain_name, names), UNKNOWN]
+    return [*(move_name(spec.boss_name, name) for name in names), UNKNOWN]

@@ -98,6 +98,7 @@ def test_the_state_of_now_comes_first(served, listen):
     assert event == {
         "id": "one",
         "state": "finished",
+        "live": False,
         "step": 100,
         "steps": 1000,
         "rows": 100,
@@ -106,6 +107,9 @@ def test_the_state_of_now_comes_first(served, listen):
         "win_rate_high": 0.6,
         "elapsed_s": 99.0,
         "problem": "",
+        "row_at": 1_790_000_099.5,
+        "speed": None,
+        "verdict": "",
         "asked": [],
         "newest_fight": None,
         "newest_evaluation": None,
@@ -169,3 +173,21 @@ def test_the_server_ends_though_somebody_listens(served, listen):
     listener.next("runs")
     served.end()
     assert streams_of(served) == 0
+
+
+def test_the_last_word_is_how_the_run_ended(served, listen, root, kit):
+    folder = kit.folder(root / "three", state="running")
+    with locked(folder / "lock"):
+        listener = listen(served, "/api/events?run=three")
+        assert listener.next("run")["state"] == "running"
+        served.streams.close()
+    # Killed, and its page ends with it: that is told before the stream ends.
+    assert listener.run_with(live=False)["state"] == "killed"
+    assert listener.next("end") == {}
+
+
+def test_news_without_a_stream(served):
+    news = served.json("/api/events?once&run=one")
+    assert news["run"]["id"] == "one"
+    assert [run["id"] for run in news["runs"]["runs"]] == ["two", "one"]
+    assert served.streams.open == 0

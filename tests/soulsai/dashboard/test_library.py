@@ -2,12 +2,15 @@
 
 import os
 import shutil
+import time
 
 import pytest
 
 from soulsai.dashboard import library as library_module
-from soulsai.dashboard.library import Library, run_folders
+from soulsai.dashboard.library import Library, made_at, run_folders
 from soulsai.runs.lock import locked
+from soulsai.runs.run import Run
+from soulsai.runs.status import SILENT_S
 
 
 @pytest.fixture
@@ -20,7 +23,7 @@ def test_the_newest_comes_first(library):
     assert [entry["id"] for entry in library.entries()] == ["two", "one"]
 
 
-def test_an_entry(library):
+def test_an_entry(library, root):
     entry = library.entries()[1]
     assert entry == {
         "id": "one",
@@ -39,6 +42,11 @@ def test_an_entry(library):
         "engine": "sim",
         "served": False,
         "elapsed_s": 99.0,
+        "row_at": 1_790_000_099.5,
+        "speed": None,
+        "verdict": "",
+        "folder": str(root / "one"),
+        "command": f"souls train --resume {root / 'one'}",
         "fights": 0,
         "rows": 100,
     }
@@ -149,3 +157,64 @@ def test_recordings_are_counted_without_those_being_written(library, root):
     os.utime(folder / "a.npz", (2e9, 2e9))
     assert library.entries()[1]["fights"] == 2
     assert [file.name for file in library.find("one").recordings()] == ["a.npz", "b.npz"]
+
+
+def entry_of(library, id):
+    return next(entry for entry in library.entries() if entry["id"] == id)
+
+
+def test_a_run_that_is_resumed_is_running_whatever_its_last_end_was(library, root):
+    with locked(root / "one" / "lock"):
+        assert entry_of(library, "one")["state"] == "running"
+    assert entry_of(library, "one")["state"] == "finished"
+
+
+def test_a_hung_training_is_not_running(library, root, kit):
+    folder = kit.folder(root / "hung", [kit.row(7)], state="running")
+    with locked(folder / "lock"):
+        assert entry_of(library, "hung")["state"] == "running"
+        long_ago_s = time.time() - SILENT_S - 1.0
+        for name in ("lock", "log.txt", "metrics.jsonl", "status.json"):
+            os.utime(folder / name, (long_ago_s, long_ago_s))
+        assert entry_of(library, "hung")["state"] == "stalled"
+        Run(folder).beat()
+        assert entry_of(library, "hung")["state"] == "running"
+
+
+def test_a_killed_run_stays_where_its_last_row_was(library, root, kit):
+    kit.folder(root / "killed", [kit.row(70)], state="running", step=0)
+    entry = entry_of(library, "killed")
+    assert (entry["state"], entry["step"]) == ("killed", 700)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"state": 1}'])
+def test_a_damaged_status_is_told_as_such(library, root, kit, content):
+    folder = kit.folder(root / "damaged", [kit.row(70)])
+    (folder / "status.json").write_text(content)
+    entry = entry_of(library, "damaged")
+    assert (entry["state"], entry["step"]) == ("unknown", 700)
+    assert "status.json: is damaged" in entry["problem"]
+    (folder / "status.json").write_text("")  # after a power cut
+    assert entry_of(library, "damaged")["state"] == "killed"
+
+
+def test_the_command_that_continues_a_run_can_be_pasted(root, kit):
+    place = root / "my runs"
+    kit.folder(place / "one")
+    assert Library(place).entries()[0]["command"] == f"souls train --resume '{place / 'one'}'"
+    (place / "one" / "fleet.json").write_text("{}")
+    assert Library(place).entries()[0]["command"] == f"souls serve --resume '{place / 'one'}'"
+    (place / "one" / "fleet.json").unlink()
+    (place / "one" / "config.toml").write_text('world = "fight"\n[fight]\nengine = "game"\n')
+    assert Library(place).entries()[0]["command"] == f"souls train --game --resume '{place / 'one'}'"
+
+
+def test_files_are_ordered_by_when_they_were_made_not_copied(tmp_path):
+    named, told, other = (tmp_path / name for name in ("20261115-231500-final.json", "judged.json", "old.npz"))
+    for file in (named, told, other):
+        file.write_text("x")
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+    assert made_at(named) == "20261115231500"
+    assert made_at(told, "2026-11-15T23:15:00.250Z") == "20261115231500250"
+    assert made_at(other) == "20010909014640000"
+    assert made_at(other) < made_at(named) < made_at(told, "2026-11-15T23:15:00.250Z")

@@ -55,6 +55,18 @@ def test_a_wrong_token_in_the_address(guarded):
     assert guarded.post(f"/api/runs/one/control?token={TOKEN}", headers=MARK).status_code == 401
 
 
+def test_a_visitor_without_the_token_gets_a_field(guarded):
+    answer = guarded.get("/", headers={"accept": "text/html,*/*"})
+    assert answer.status_code == 401
+    assert 'name="token"' in answer.text
+    assert "form-action 'self'" in answer.headers["content-security-policy"]
+    assert "not the token" not in answer.text
+    wrong = guarded.get("/?token=nonsense", headers={"accept": "text/html"})
+    assert "not the token of this page" in wrong.text
+    assert "nonsense" not in wrong.text
+    assert guarded.get(f"/?token={TOKEN}", headers={"accept": "text/html"}).status_code == 303
+
+
 def test_a_program_sends_the_token_as_a_header(guarded):
     assert guarded.get("/api/runs", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
     assert guarded.get("/api/runs", headers={"authorization": f"bearer {TOKEN}"}).status_code == 200

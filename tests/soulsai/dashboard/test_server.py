@@ -1,5 +1,6 @@
 """The server as its user starts it: addresses, ports, Ctrl-C, packages that are missing."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -15,6 +16,8 @@ import pytest
 from typer.testing import CliRunner
 
 from soulsai.cli.main import app
+from soulsai.dashboard import app as app_module
+from soulsai.dashboard import connections
 from soulsai.dashboard import server as server_module
 from soulsai.dashboard.server import PORT, ServeOptions, ServerError, address, listen, serve
 from soulsgym.errors import MissingPackage
@@ -88,6 +91,31 @@ def test_served_to_others_it_has_a_token(serve_folder, root):
     request = urllib.request.Request(url.partition("?")[0] + "api/runs", headers={"authorization": f"Bearer {token}"})
     with urllib.request.urlopen(request, timeout=LIMIT_S) as answer:
         assert answer.status == 200
+
+
+def test_idle_connections_do_not_keep_others_out(serve_folder, root):
+    served = serve_folder(root)
+    place = urllib.parse.urlsplit(served.url)
+    with contextlib.ExitStack() as held:
+        lines = []
+        for number in range(200):
+            lines.append(held.enter_context(socket.create_connection((place.hostname, place.port), LIMIT_S)))
+            if number % 2:
+                lines[-1].sendall(b"GET / HTTP/1.1\r\n")  # begun, and never ended
+        assert served.get("/healthz") == b"ok"
+        assert lines[0].recv(1) == b""  # the oldest made room
+
+
+def test_a_request_that_takes_too_long_is_given_up(serve_folder, root, monkeypatch):
+    monkeypatch.setattr(connections, "HEADERS_S", 0.2)
+    monkeypatch.setattr(app_module, "BODY_S", 0.2)
+    served = serve_folder(root)
+    place = urllib.parse.urlsplit(served.url)
+    head = f"POST /api/runs/one/control HTTP/1.1\r\nHost: {place.netloc}\r\nX-Souls: page\r\nContent-Length: 50\r\n\r\n"
+    for sent, answer in ((b"GET / HTTP/1.1\r\nHost:", b""), (head.encode(), b"HTTP/1.1 408")):
+        with socket.create_connection((place.hostname, place.port), LIMIT_S) as line:
+            line.sendall(sent)
+            assert line.recv(12) == answer
 
 
 def test_a_folder_that_is_not_there(tmp_path):

@@ -69,7 +69,7 @@ def test_the_headline_comes_first(written, duels):
     page = written(evaluations=[duels], metrics=_rows(), versions={"torch": "2.13", "command": ["souls", "train"]})
     body = page[page.index("<body>") :]
     assert body.index(duels.headline) < body.index("<table")
-    for expected in ("Causes of death", "beast tail", "dodge\nrate", "Win rate over minutes", "souls train", "a = 1"):
+    for expected in ("Causes of death", "Tail swipe", "dodge\nrate", "Win rate over minutes", "souls train", "a = 1"):
         assert expected in body
     assert "no data yet" not in body
 

@@ -1,5 +1,8 @@
 """Measuring policies while they train."""
 
+import json
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
@@ -113,7 +116,12 @@ def test_score_of_fights():
     by_hand = evaluate(build_fighter(config, Waits()), 6, seed=SCORING_SEED, step_limit=150)
     assert (found.value, found.low, found.high) == (by_hand.win_rate, *by_hand.interval)
     assert (found.episodes, found.time_outs, found.is_win_rate) == (6, by_hand.time_outs, True)
-    assert found.metrics()["time_out_rate/evaluation"] == by_hand.time_outs / 6
+    metrics = found.metrics()
+    assert metrics["time_out_rate/evaluation"] == by_hand.time_outs / 6
+    assert metrics["episode/length_evaluation"] == by_hand.steps.mean()
+    assert metrics["boss_health_left/all"] == by_hand.boss_hp_share.mean()
+    assert metrics["boss_health_left/phase_1"] == by_hand.boss_hp_share[by_hand.phase == 1].mean()
+    assert PolicyScore.of(json.loads(json.dumps(asdict(found)))) == found  # as it is saved
 
 
 def test_saved_form():

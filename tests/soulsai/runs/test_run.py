@@ -157,7 +157,7 @@ def test_status(run):
 
 def test_damaged_status_is_unknown_not_a_crash(run):
     run.status_file.write_text("{")
-    assert run.status().state == "killed"
+    assert run.status().state == "unknown"
 
 
 def test_unknown_state(run):

@@ -12,7 +12,7 @@ win_rate/training win_rate/evaluation win_rate/evaluation_low win_rate/evaluatio
 return/training return/evaluation episode/length episode/time_s episodes wins time_outs reward/dealt loss/policy
 loss/value loss/q policy/entropy policy/kl policy/clip_fraction value/mean value/explained_variance q/mean q/max
 epsilon beta gradient/norm learning_rate updates steps_per_s updates_per_s game_hours replay/size replay/priority_mean
-replay/priority_max time/act temperature
+replay/priority_max time/act temperature boss_health_left/all episode/length_evaluation
 fleet/workers fleet/version fleet/lag fleet/age_s fleet/oldest_s fleet/sent fleet/stored fleet/in_flight
 fleet/dropped/stale fleet/updates_skipped
 """

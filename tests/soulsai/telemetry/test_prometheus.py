@@ -95,6 +95,7 @@ def test_counters_of_what_goes_wrong_are_there_before_it_does():
     who = (("run", "a"), ("worker", "alice.1.abcdef"))
     quiet = told(reading(fleet=fleet(WORKER | {"dropped": {}})))
     assert quiet["souls_fleet_dropped_total", ("reason", "lost_by_redis"), ("run", "a")] == 0.0
+    assert quiet["souls_fleet_dropped_total", ("reason", "stale"), ("run", "a")] == 0.0
     assert quiet["souls_worker_dropped_total", ("reason", "lost_by_redis"), *who] == 0.0
     assert quiet["souls_run_unreadable_total", ("name", "alice"), ("run", "a")] == 0.0
     nobody = told(reading(fleet=fleet()))

@@ -36,6 +36,28 @@ export function empty(sentence, detail = "") {
   return el("div", { class: "empty" }, el("p", {}, told(sentence)), detail && el("p", { class: "muted" }, told(detail)));
 }
 
+// A command with a button that copies it.
+export function copyable(command) {
+  const code = el("code", { text: command });
+  const button = el("button", { class: "button small", type: "button", "aria-label": `Copy ${command}`, text: "Copy" });
+  button.addEventListener("click", async () => {
+    const copied = await copy(command, code);
+    button.textContent = copied ? "Copied" : "Press Ctrl-C";
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+  return el("span", { class: "copyable" }, code, button);
+}
+
+async function copy(text, node) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    getSelection().selectAllChildren(node); // no clipboard here: it is selected, at least
+    return false;
+  }
+}
+
 // Takes what is at an address as a file.
 export function follow(address, name = "") {
   const link = el("a", { href: address, download: name });

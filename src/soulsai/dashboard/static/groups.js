@@ -1,11 +1,14 @@
 // Which metrics belong in a chart together, and how it is titled.
 
-const COLOURS = { evaluation: 0, training: 1 };
+const COLOURS = { evaluation: 0, training: 1, length_evaluation: 0, length: 1 };
+const LABELS = { "episode/length": "training", "episode/length_evaluation": "evaluation", "boss_health_left/all": "all fights" };
 const BAND = ["win_rate/evaluation_low", "win_rate/evaluation_high"];
 
 // pick: names by their own order, or all that a family has; `each`: one chart per name, as their scales differ.
 const GROUPS = [
   { id: "win_rate", title: "Win rate", pick: ["win_rate/evaluation", "win_rate/training"], values: "share", yRange: [0, 1] },
+  { id: "boss_health", title: "Boss health left at the end", family: "boss_health_left/", values: "share", yRange: [0, 1], measured: true },
+  { id: "length", title: "Length of an episode", pick: ["episode/length_evaluation", "episode/length"] },
   { id: "return", title: "Return of an episode", pick: ["return/evaluation", "return/training"] },
   { id: "reward", title: "Terms of the reward", family: "reward/" },
   { id: "loss", title: "Loss", family: "loss/", each: true },
@@ -32,6 +35,8 @@ const TITLES = {
 
 // Without what all names of the chart begin with.
 export function shortName(name, group) {
+  if (LABELS[name]) return LABELS[name];
+  if (name.startsWith("boss_health_left/")) return `ended in ${name.split("/")[1].replace("_", " ")}`;
   if (group.family) return name.slice(group.family.length) || name;
   return name.split("/").pop().replaceAll("_", " ");
 }
@@ -83,9 +88,9 @@ export function specOfRun(chart, run, metrics) {
       name,
       label: chart.family || chart.pick ? shortName(name, chart) : name,
       band: bandOf(name, names),
-      dim: name.endsWith("/training"),
+      dim: name.endsWith("/training") || name === "episode/length",
       colour: COLOURS[name.split("/")[1]], // the same before the first evaluation and after
-      rough: name !== "win_rate/evaluation", // each point of it is a measurement of its own
+      rough: name !== "win_rate/evaluation" && !chart.measured, // each point of it is a measurement of its own
     })),
   };
 }

@@ -1,7 +1,7 @@
 // The top of the page: which run, how it stands, how far it is, how often it wins; the tabs.
 
 import { el, fill, icon, setText } from "./dom.js";
-import { count, interval, number, share } from "./format.js";
+import { count, duration, interval, number, share } from "./format.js";
 
 export const STATE_MEANINGS = {
   running: "It trains now.",
@@ -10,7 +10,11 @@ export const STATE_MEANINGS = {
   finished: "It has made all its steps.",
   failed: "It ended with an error; its log says why.",
   killed: "It says it runs, but its process is gone; it can be resumed.",
+  stalled: "Its process lives, but has given no sign of life for a minute: it may compile, evaluate for long, or hang.",
+  unknown: "Its status file is damaged and its process is gone; it can be resumed.",
+  "no connection": "The page's server does not answer, so nothing is known of the run now.",
 };
+const ACTIVE = ["running", "paused", "stalled"];
 
 export function pill(state) {
   const node = el("span", { class: "pill" });
@@ -37,13 +41,15 @@ export class Header {
     this.steps = el("span", { class: "figure-text" });
     this.rate = el("b", { class: "rate" });
     this.rateInterval = el("span", { class: "muted" });
+    this.facts = el("div", { class: "header-facts", role: "status", "aria-live": "off" });
+    this.wins = el("div", { class: "header-rate", title: "Win rate of the newest evaluation, with its 95 % interval" }, el("span", { class: "muted", text: "win rate " }), this.rate, " ", this.rateInterval);
     this.about = el(
       "div",
       { class: "about" },
       this.select,
       this.pill,
       el("div", { class: "header-progress" }, this.progress, this.steps),
-      el("div", { class: "header-rate", title: "Win rate of the newest evaluation, with its 95 % interval" }, el("span", { class: "muted", text: "wins " }), this.rate, " ", this.rateInterval),
+      this.wins,
     );
     this.links = tabs.map((tab, i) => el("a", { class: "tab", data: { view: tab.view }, title: `${tab.label} (key ${i + 1})`, text: tab.label }));
     fill(
@@ -60,6 +66,7 @@ export class Header {
           el("button", { class: "icon-button", type: "button", title: "Keys (key ?)", "aria-label": "Keys", onclick: callbacks.onHelp, text: "?" }),
         ),
       ),
+      this.facts,
       el("nav", { class: "tabs", "aria-label": "Views" }, this.links),
     );
   }
@@ -81,7 +88,8 @@ export class Header {
 
   setRun(entry) {
     if (!entry) return;
-    setState(this.pill, entry.gone ? "gone" : entry.state);
+    this.entry = entry;
+    this.showState();
     const portion = entry.steps ? Math.min(1, entry.step / entry.steps) : 0;
     this.bar.style.setProperty("transform", `scaleX(${portion})`);
     this.bar.dataset.state = entry.state;
@@ -91,6 +99,38 @@ export class Header {
     setText(this.rate, share(entry.win_rate));
     const between = interval(entry.win_rate_low, entry.win_rate_high);
     setText(this.rateInterval, between && `(${between})`);
+    this.wins.hidden = entry.world === "gym";
+    this.tick();
+  }
+
+  setConnection(how) {
+    this.connection = how;
+    this.showState();
+    this.tick();
+  }
+
+  // The state of a run that goes on is only known while the server answers.
+  showState() {
+    if (!this.entry) return;
+    const unknown = (this.connection ?? "open") !== "open" && ACTIVE.includes(this.entry.state);
+    setState(this.pill, unknown ? "no connection" : this.entry.gone ? "gone" : this.entry.state);
+  }
+
+  // Speed, time left and the age of the last row; and how it goes, in words.
+  tick() {
+    const { entry } = this;
+    if (!entry) return;
+    const age = entry.row_at ? Date.now() / 1000 - entry.row_at : null;
+    const going = entry.live && this.pill.dataset.state === "running";
+    const left = going && entry.speed > 0 && entry.steps ? Math.max(0, entry.steps - entry.step) / entry.speed : null;
+    const old = entry.live && age !== null && age > 30;
+    fill(
+      this.facts,
+      going && entry.speed > 0 && el("span", { title: "Environment steps a second over the last minute of training" }, `${number(entry.speed)} steps/s`),
+      left !== null && el("span", { title: "At the speed of the last minute" }, left ? `${duration(left)} left` : "nearly done"),
+      age !== null && el("span", { class: old ? "old" : "", title: "When the last row of metrics was written" }, `last row ${age < 2 ? "now" : `${duration(Math.floor(age)).split(" ")[0]} ago`}`),
+      entry.verdict && el("b", { class: "verdict", data: { verdict: entry.verdict.split(/[:,;]/)[0] }, title: "Evaluations a third of the run ago, and now", text: entry.verdict }),
+    );
   }
 
   setTabs(view, hrefOf) {

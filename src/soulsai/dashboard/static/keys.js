@@ -12,6 +12,12 @@ export function listen(tabs, go) {
     ["t", "light or dark"],
     ["drag", "zoom a chart; double click or Backspace: back"],
     ["← →", "read the values of the chart that has the focus; with Shift ten at once"],
+    ["space", "Watch: play or pause the fight"],
+    ["← →", "Watch: one step back or forward; with Shift a second"],
+    ["Home End", "Watch: to the beginning or the end"],
+    ["[ ]", "Watch: slower, faster"],
+    ["n", "Watch: next lost fight"],
+    ["s", "Watch: share the fight"],
     ["?", "these keys"],
     ["Esc", "close"],
   ];

@@ -47,15 +47,27 @@ function tell(text) {
   banner.hidden = !text;
 }
 
-let connected = true;
+let connection = "open";
 
 function onConnection(how) {
-  connected = how === "open";
+  if (how === "lost" && connection === "ended") return; // that was the last word
+  if (how === connection) return;
+  connection = how;
+  header.setConnection(how);
   refreshBanner();
+  state.handle?.update({ type: "connection", data: how });
+}
+
+// Nothing is known of a run whose page does not answer: `souls train --dashboard` takes its page along when it ends.
+function lostText() {
+  const place = state.entry?.folder;
+  const again = place ? `; open it again with: souls dashboard ${place}` : "";
+  if (connection === "ended") return `The server of this page has ended${again}`;
+  return `Connection lost, trying again. If the training was stopped or killed, its page ended with it${again}`;
 }
 
 function refreshBanner() {
-  if (!connected) tell("Connection lost, trying again.");
+  if (connection !== "open") tell(lostText());
   else if (state.entry?.gone) tell("The run is gone: its folder is no longer there.");
   else if (state.entry?.problem) tell(`${state.run}: ${state.entry.problem}`);
   else tell("");
@@ -137,7 +149,7 @@ async function route() {
 }
 
 function contextOf(run, params) {
-  return { run, params, go, api: { json: api.json, post: api.post }, runs: () => state.runs, root: () => state.root, entry: () => state.entry };
+  return { run, params, go, api: { json: api.json, post: api.post }, runs: () => state.runs, root: () => state.root, entry: () => state.entry, connected: () => connection === "open" };
 }
 
 function leave() {
@@ -152,7 +164,11 @@ function noRuns() {
 
 async function begin() {
   window.addEventListener("hashchange", route);
-  setInterval(() => !document.hidden && state.handle?.update({ type: "tick" }), TICK_MS);
+  setInterval(() => {
+    if (document.hidden) return;
+    header.tick();
+    state.handle?.update({ type: "tick" });
+  }, TICK_MS);
   const asked = parse(location.hash);
   if (asked.run && asked.name in MODULES) route(); // need not wait for the list
   try {

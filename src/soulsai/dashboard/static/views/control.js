@@ -2,7 +2,7 @@
 
 import { runPath } from "../api.js";
 import { confirm } from "../dialogs.js";
-import { el, fill, setText } from "../dom.js";
+import { copyable, el, fill, setText } from "../dom.js";
 import { clock, duration } from "../format.js";
 import { STATE_MEANINGS } from "../header.js";
 
@@ -38,7 +38,7 @@ const ACTIONS = {
     isDone: ({ state }) => isOver(state),
   },
 };
-const isOver = (state) => !["running", "paused"].includes(state);
+const isOver = (state) => !["running", "paused", "stalled"].includes(state);
 
 export function mount(root, context) {
   const reason = el("p", { class: "notice", role: "status" });
@@ -49,10 +49,12 @@ export function mount(root, context) {
   const open = el("p", { class: "muted pad", hidden: true });
   const log = el("pre", { class: "log", tabindex: "0", "aria-label": "End of the log" });
   const follow = el("input", { type: "checkbox", checked: true });
+  const commands = el("dl", { class: "pairs commands" });
   fill(
     root,
     reason,
     el("section", { class: "panel" }, el("header", { class: "panel-head" }, el("h3", { text: "Control" })), el("div", { class: "actions" }, cards)),
+    el("section", { class: "panel" }, el("header", { class: "panel-head" }, el("h3", { text: "In a terminal" })), commands),
     el("section", { class: "panel" }, el("header", { class: "panel-head" }, el("h3", { text: "Requests" })), open, none, history),
     el("section", { class: "panel" }, el("header", { class: "panel-head" }, el("h3", { text: "Log" }), el("span", { class: "grow" }), el("label", { class: "check" }, follow, " follow")), log),
   );
@@ -69,7 +71,8 @@ export function mount(root, context) {
     try {
       const details = await context.api.json(runPath(context.run));
       if (destroyed) return;
-      Object.assign(now, { state: details.state, live: details.live, asked: details.asked ?? [], gone: false });
+      Object.assign(now, { state: details.state, live: details.live, asked: details.asked ?? [], gone: false, details });
+      showCommands();
       showLog(details.log ?? []);
       refresh();
     } catch (error) {
@@ -89,16 +92,25 @@ export function mount(root, context) {
     if (follow.checked) log.scrollTop = log.scrollHeight;
   }
 
-  function command() {
-    const [root, entry] = [context.root(), context.entry()];
-    const folder = !root || root.split(/[\\/]/).pop() === context.run ? root || context.run : `${root}/${context.run}`;
-    const verb = entry?.served ? "serve" : entry?.engine === "game" ? "train --game" : "train";
-    return `souls ${verb} --resume ${folder}`;
+  // What to type instead: to continue a run that nobody trains, to invite somebody to one that is served.
+  function showCommands() {
+    const { folder, command, served, live } = now.details ?? {};
+    if (!folder) return;
+    const lines = [
+      !live && ["Continue training", command],
+      served && ["Invite somebody to play for it", `souls invite NAME ${folder}`],
+      ["Evaluate it", `souls eval ${folder}`],
+      ["Open this page again", `souls dashboard ${folder}`],
+    ].filter(Boolean);
+    const text = JSON.stringify(lines);
+    if (text === commands.dataset.shown) return;
+    commands.dataset.shown = text;
+    fill(commands, lines.flatMap(([what, line]) => [el("dt", { text: what }), el("dd", {}, copyable(line))]));
   }
 
   async function ask(action) {
     const { question, sentences, label, danger } = ACTIONS[action];
-    const sure = await confirm({ title: question, sentences: [`Run: ${context.run}`, ...sentences.map((text) => text.replace("COMMAND", command()))], yes: label, danger });
+    const sure = await confirm({ title: question, sentences: [`Run: ${context.run}`, ...sentences.map((text) => text.replace("COMMAND", now.details?.command ?? "souls train --resume"))], yes: label, danger });
     if (!sure || destroyed) return;
     const request = { action, at: Date.now(), done: null, error: null, item: el("li") };
     requests.unshift(request);
@@ -115,6 +127,7 @@ export function mount(root, context) {
 
   function why() {
     if (now.gone) return "The run is gone: its folder is no longer there.";
+    if (!context.connected()) return "The page's server does not answer, so nothing can be asked for.";
     if (now.state === null) return "Looking at the run …";
     if (now.live) return "";
     return `Nobody trains here now, so there is nothing to control. ${STATE_MEANINGS[now.state] ?? ""}`;
@@ -151,9 +164,10 @@ export function mount(root, context) {
   return {
     update({ type, data }) {
       if (type === "run") {
-        Object.assign(now, { state: data.state ?? now.state, asked: data.asked ?? now.asked, gone: Boolean(data.gone) });
+        Object.assign(now, { state: data.state ?? now.state, live: data.live ?? now.live, asked: data.asked ?? now.asked, gone: Boolean(data.gone) });
         look();
       }
+      if (type === "connection") refresh();
       if (type === "tick") {
         refresh();
         if (Date.now() - last > LOG_EVERY_MS) look();
