@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from soulsai.config.schema import Config
 from soulsai.evaluation.evaluate import evaluate
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.learning.showing import EvaluationFiles
-from soulsai.learning.wiring import build_fighter
+from soulsai.learning.wiring import against, build_fighter
 
 SCORING_SEED = 0x6A75_6467
 """Another one than the default of `souls eval`, whose fights must not have had a say in which policy is kept."""
@@ -22,7 +22,10 @@ SCORING_SEED = 0x6A75_6467
 
 @dataclass(frozen=True)
 class PolicyScore:
-    """A score, larger is better, with its 95 % interval: a win rate, or the mean return of Gymnasium episodes."""
+    """A score, larger is better, with its 95 % interval: a win rate, or the mean return of Gymnasium episodes.
+
+    Of several bosses it is the win rate against the one that is won against least: all of them are to be won against.
+    """
 
     value: float
     low: float
@@ -30,6 +33,7 @@ class PolicyScore:
     episodes: int
     time_outs: int
     is_win_rate: bool
+    by_boss: Mapping[str, float] = field(default_factory=dict)  # win rates, if there are several bosses
 
     @staticmethod
     def of(values: Mapping[str, Any] | None) -> PolicyScore | None:
@@ -45,6 +49,7 @@ class PolicyScore:
             "win_rate/evaluation_low": self.low,
             "win_rate/evaluation_high": self.high,
             "time_out_rate/evaluation": self.time_outs / self.episodes,
+            **{f"win_rate/against/{boss}": rate for boss, rate in self.by_boss.items()},
         }
 
 
@@ -62,19 +67,24 @@ def score_policy(
         error = 1.96 * float(returns.std(ddof=1)) / len(returns) ** 0.5 if len(returns) > 1 else float("inf")
         mean = float(returns.mean())
         return PolicyScore(mean, mean - error, mean + error, len(returns), 0, False)
-    recorder = evaluation_files.recorder() if evaluation_files else None
-    found = evaluate_policy(config, policy, episodes, seed=SCORING_SEED, recorder=recorder)
+    recorders = {boss: evaluation_files.recorder() if evaluation_files else None for boss in config.fight.all_bosses}
+    found = {
+        boss: evaluate_policy(against(config, boss), policy, episodes, seed=SCORING_SEED, recorder=recorder)
+        for boss, recorder in recorders.items()
+    }
+    worst = min(found, key=lambda boss: found[boss].win_rate)
     if evaluation_files:
-        evaluation_files.show(found, policy, recorder, step)
-    low, high = found.interval
-    return PolicyScore(found.win_rate, low, high, found.fights, found.time_outs, True)
+        evaluation_files.show(found[worst], policy, recorders[worst], step)
+    rates = {boss: one.win_rate for boss, one in found.items()} if len(found) > 1 else {}
+    low, high = found[worst].interval
+    return PolicyScore(found[worst].win_rate, low, high, episodes, found[worst].time_outs, True, rates)
 
 
 def evaluate_policy(config: Config, policy: Policy, fights: int, *, seed: int, **changes: Any) -> Evaluation:
-    """Full evaluation of a policy in fights like those it trained on, but plain; `changes` ask for others."""
+    """Full evaluation of a policy in fights like those with its main boss, but plain; `changes` ask for others."""
     fight = config.fight
     asked: dict[str, Any] = {
-        "boss": fight.boss,
+        "boss": fight.main_boss,
         "variant": fight.main_variant,
         "phase": fight.phase,
         "full": fight.full,
