@@ -139,9 +139,10 @@ def _notes(config: Config, observation_names: Names, action_names: Names) -> Pol
         return replace(notes, gym_id=config.gym.id)
     return replace(
         notes,
-        boss=file_name(config.fight.boss),
+        boss=file_name(config.fight.main_boss),
         variant=file_name(config.fight.main_variant),
-        encoder={"name": config.encoder.name, "history": config.encoder.history},
+        encoder={"name": config.encoder.name, "history": config.encoder.history}
+        | ({"bosses": config.fight.bosses} if config.fight.bosses else {}),
         decisions=config.fight.decisions,
     )
 

@@ -188,6 +188,8 @@ class Adaptation:
         config = load_trained(str(self.agent)).config
         if config is None or config.world != "fight" or config.fight.engine != "sim":
             raise MisuseError(f"{self.agent} was not trained on fights in the simulator; give a run that was")
+        if config.fight.bosses:
+            raise MisuseError(f"{self.agent} was trained on several bosses; give a run that was trained on one")
         with_settings(config, self.settings)  # refuses what is wrong before anything is played for it
         return config
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from soulsgym.target import TargetOptions
 
 WAYS_OUT = {
-    "boss": "runs of one boss",
+    "boss": "--boss or runs of one boss",
     "variant": "--variant",
     "phase": "--phase or --full",
     "full": "--phase or --full",
@@ -72,7 +72,8 @@ def evaluate_run(
     run. A .pt file holds code that loading runs: give only those that you trust; .onnx files are safe. With --game the
     fights are fought in the running game, one after the other; give fewer of them.
 
-    With --variant drawn:20 every fight counts equally: the win rate is the mean over the files.
+    With --variant drawn:20 every fight counts equally: the win rate is the mean over the files. A run of several bosses
+    fights each of them, or the one of --boss; with --json there is a line for each.
 
     Example: souls eval runs/mine --fights 1000 --variant hard
     """
@@ -104,10 +105,28 @@ def _evaluate_fights(
             way_out = "leave out --phase or RUN2"
             raise MisuseError(f"two runs are for the full fight, not for phase {options.phase}; {way_out}")
         options = replace(options, full=True)
+    configs = [one.config for one in candidates if one.config]
+    bosses = configs[0].fight.bosses if configs and not options.boss else ()
+    for boss in bosses or [options.boss]:
+        against = replace(options, boss=boss)
+        _evaluate_against(candidates, fights, seed, against, game, several=bool(bosses), record=record, as_json=as_json)
+
+
+def _evaluate_against(
+    candidates: list[Candidate],
+    fights: int,
+    seed: int,
+    options: FightOptions,
+    game: TargetOptions | None,
+    *,
+    several: bool,
+    record: int,
+    as_json: bool,
+) -> None:
     settings = fight_settings([one.config for one in candidates if one.config], options)
     fighters = [one.fighter(settings["boss"]) for one in candidates]
     fighter = fighters[0] if len(fighters) == 1 else PhaseFighters(*fighters)
-    names = " and ".join(one.name for one in candidates)
+    names = " and ".join(one.name for one in candidates) + (f" against {settings['boss']}" if several else "")
     recorder = FightRecorder(record) if record else None
     found = measured(fighter, fights, seed, settings, names, game=game, recorder=recorder)
     found = replace(found, players=tuple(one.name for one in candidates))
@@ -115,7 +134,7 @@ def _evaluate_fights(
         typer.echo(found.to_json())
     else:
         print_evaluation(found, title=names)
-    file = _keep(candidates[0], _file_name(found.settings, candidates[1:]), found.to_json(), quiet=as_json)
+    file = _keep(candidates[0], _file_name(found.settings, candidates), found.to_json(), quiet=as_json)
     if recorder is not None and file is not None:
         _keep_fights(candidates, recorder, file.stem, quiet=as_json)
 
@@ -155,14 +174,16 @@ def _gym_sentence(name: str, content: dict[str, Any], episodes: int) -> str:
 def _keep_fights(candidates: list[Candidate], recorder: FightRecorder, name: str, *, quiet: bool) -> None:
     """With what the policy thought, unless two took turns."""
     from soulsai.learning.showing import keep_fight
+    from soulsai.learning.wiring import against
 
     one = candidates[0]
     assert one.run is not None
     assert one.config is not None
     policy = one.policy if len(candidates) == 1 else None
+    config = against(one.config, recorder.settings.boss) if recorder.settings else one.config
     for number in range(len(recorder)):
         file = one.run.recordings / f"{name}-{number + 1:04d}.npz"
-        keep_fight(file, one.config, policy, recorder, number)
+        keep_fight(file, config, policy, recorder, number)
     if not quiet:
         typer.echo(f"kept {len(recorder)} fights in {one.run.recordings}; see them: souls dashboard {one.run.folder}")
 
@@ -180,8 +201,10 @@ def _keep(one: Candidate, name: str, text: str, *, quiet: bool) -> Path | None:
     return file
 
 
-def _file_name(settings: EvaluationSettings, others: list[Candidate]) -> str:
-    parts = ["eval", *(f"with-{one.name}" for one in others)]
+def _file_name(settings: EvaluationSettings, candidates: list[Candidate]) -> str:
+    parts = ["eval", *(f"with-{one.name}" for one in candidates[1:])]
+    config = candidates[0].config
+    parts += [settings.boss] if config and config.fight.bosses else []
     parts += [short_name(settings.variant)] if settings.variant != "standard" else []
     parts += [f"randomize-{settings.randomize:g}"] if settings.randomize else []
     parts += [f"phase-{settings.phase}"] if not settings.full else []
@@ -264,8 +287,6 @@ def fight_settings(configs: Sequence[Config], options: FightOptions) -> dict[str
     """
     if options.full and options.phase is not None:
         raise MisuseError(f"use --full or --phase {options.phase}, not both")
-    if configs and options.boss:
-        raise MisuseError(f"--boss {options.boss}: a run plays the boss it was trained on; it is for scripted players")
     plain = {"boss": DEFAULT_BOSS, "variant": STANDARD} | _asked(options)
     asked = [_settings(config, options) for config in configs] or [plain]
     for key, way_out in WAYS_OUT.items():
@@ -293,8 +314,11 @@ def _content(key: str, settings: dict[str, Any]) -> Any:
 
 def _settings(config: Config, options: FightOptions) -> dict[str, Any]:
     fight = config.fight
-    own = {name: getattr(fight, name) for name in ("boss", "phase", "full", "step_limit", "no_hit")}
-    own |= {"variant": fight.main_variant} | _asked(options)
+    if options.boss and options.boss not in fight.all_bosses:
+        trained = ", ".join(map(short_name, fight.all_bosses))
+        raise MisuseError(f"--boss {options.boss}: the run was trained on {trained}; leave it out, or give one of them")
+    own = {name: getattr(fight, name) for name in ("phase", "full", "step_limit", "no_hit")}
+    own |= {"boss": fight.main_boss, "variant": fight.main_variant} | _asked(options)
     # Where a single phase was trained from random poses, they are a part of the task; in full fights they are practice.
     return own | {"random_pose": config.starts.random_pose and not fight.full and not own["full"]}
 

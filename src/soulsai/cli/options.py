@@ -75,7 +75,12 @@ Fights = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the fights; training never sees them.")]
-Boss = Annotated[str, typer.Option(help="Boss of a scripted player: a name, or a boss file (.toml).")]
+Boss = Annotated[
+    str,
+    typer.Option(
+        help="Boss of a scripted player: a name, or a boss file (.toml); of a run, one of those it was trained on."
+    ),
+]
 OneVariant = Annotated[
     str, typer.Option(help="Variant of the boss, such as hard, or an overlay file (.toml); otherwise that of training.")
 ]

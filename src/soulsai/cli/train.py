@@ -373,12 +373,12 @@ def conclude(run: Run, outcome: Outcome, *, again: str, interrupted: bool) -> No
     if not outcome.finished:
         typer.echo(f"stopped and saved; continue with: {again} --resume {run.folder}")
         raise typer.Exit(INTERRUPTED if interrupted else 0)
-    if outcome.evaluation is not None:
+    for evaluation in outcome.evaluations:
         from soulsai.cli.tables import print_evaluation
 
-        print_evaluation(outcome.evaluation)
+        print_evaluation(evaluation)
     if outcome.mean_return is not None:
         typer.echo(f"mean return {outcome.mean_return:.1f}")
     typer.echo(f"report: {run.report_file}")
-    verbs = ("watch", "eval", "open") if outcome.evaluation else ("eval", "open")
+    verbs = ("watch", "eval", "open") if outcome.evaluations else ("eval", "open")
     typer.echo("next: " + ", ".join(f"souls {verb} {run.folder}" for verb in verbs))

@@ -126,10 +126,12 @@ def _play(run: str, seed: int, options: FightOptions, *, think: bool) -> tuple[F
     if think and one.config is not None:
         from soulsai.acting.policy import NetworkPolicy
         from soulsai.learning.thinking import think as think_through
+        from soulsai.learning.wiring import against
 
         if isinstance(one.policy, NetworkPolicy):
             about |= {"algorithm": one.config.algorithm, "encoder": one.config.encoder.name}
-            return FightFile(recording, about, think_through(one.config, one.policy, recording)), one.name
+            config = against(one.config, settings["boss"])
+            return FightFile(recording, about, think_through(config, one.policy, recording)), one.name
     return FightFile(recording, about, None, "its player has no network that could be looked into"), one.name
 
 
@@ -225,7 +227,8 @@ def _boss_and_variant(config: Config | None, env: str, boss: str, variant: str) 
         if boss or variant:
             raise MisuseError(f"{env} has its own boss; leave out --boss and --variant, or record in the simulator")
         return {}
-    options = FightOptions(variant=variant, boss=boss or ("" if config else SIMULATED[env].get("boss", DEFAULT_BOSS)))
+    own = SIMULATED[env].get("boss", DEFAULT_BOSS)
+    options = FightOptions(variant=variant, boss=boss or ("" if config and own not in config.fight.bosses else own))
     settings = fight_settings([config] if config else [], options)
     return {"boss": settings["boss"], "variant": settings["variant"]}
 

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from soulsai.config.algorithms import algorithm_settings
 from soulsai.config.refusal import refusal, way_out
-from soulsai.config.schema import DRAWN, Config, StartsConfig
+from soulsai.config.schema import DEFAULT_BOSS, DRAWN, Config, FightConfig, StartsConfig
 from soulsai.config.toml import toml_value
 from soulsgym.actions import ACTION_NAMES
 from soulsgym.errors import MisuseError
@@ -74,18 +74,37 @@ def _variant_problems(config: Config) -> Iterator[str]:
     fight = config.fight
     if not fight.variants:
         yield 'fight.variants is empty; name at least one, such as ["standard"]'
-    if fight.number < len(fight.variants):
+    if fight.number < len(fight.variants) * len(fight.all_bosses):
+        each = " for each boss" if fight.bosses else ""
         yield (
-            f"fight.number = {fight.number} is less than the {len(fight.variants)} entries of fight.variants; "
+            f"fight.number = {fight.number} is less than the {len(fight.variants)} entries of fight.variants{each}; "
             "give more fights"
         )
+    yield from _bosses_problems(fight)
+    for boss in fight.all_bosses:
+        yield from _boss_problems(fight, boss)
+
+
+def _bosses_problems(fight: FightConfig) -> Iterator[str]:
+    for boss in fight.bosses:
+        if is_path(boss):
+            yield f"fight.bosses has the file {toml_value(boss)}, but several bosses are known by name alone"
+        if fight.bosses.count(boss) > 1:
+            yield f"fight.bosses has {toml_value(boss)} twice; leave one out"
+    if fight.boss not in (*fight.all_bosses, DEFAULT_BOSS):
+        yield f"fight.boss = {toml_value(fight.boss)} is none of fight.bosses; leave one of the two keys out"
+    if fight.bosses and (files := [variant for variant in fight.variants if is_path(variant)]):
+        yield f"fight.variants has the file {toml_value(files[0])}, which is of one boss; use it with fight.boss alone"
+
+
+def _boss_problems(fight: FightConfig, boss: str) -> Iterator[str]:
     try:
         # A path may be one of the learner's machine, or only its copy is left: files are checked where they are read.
-        known = () if is_path(fight.boss) else variants(fight.boss)
+        known = () if is_path(boss) else variants(boss)
         if known and fight.engine == "sim":
-            read_files(fight.boss)  # refuses one without moves
+            read_files(boss)  # refuses one without moves
     except MisuseError as error:
-        yield f"fight.boss: {error}"
+        yield f"fight.{'bosses' if fight.bosses else 'boss'}: {error}"
         return
     for variant in fight.variants:
         try:
@@ -95,7 +114,8 @@ def _variant_problems(config: Config) -> Iterator[str]:
             continue
         if is_one and known and not is_path(variant) and variant not in known:
             advice = way_out(variant, [*known, "drawn:32"], QUOTED, "there are {} and paths of files")
-            yield f"fight.variants has the unknown variant {toml_value(variant)}; {advice}"
+            of = f" of {boss}" if fight.bosses else ""
+            yield f"fight.variants has the unknown variant {toml_value(variant)}{of}; {advice}"
 
 
 def _game_problems(config: Config) -> Iterator[str]:

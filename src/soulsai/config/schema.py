@@ -66,6 +66,10 @@ class FightConfig(Struct, frozen=True):
         Meta(description="what runs the fights: the simulator, or the running game, one fight at a time"),
     ] = "sim"
     boss: Annotated[str, Meta(description="whom to fight: a name, or the path of a boss file")] = DEFAULT_BOSS
+    bosses: Annotated[
+        tuple[str, ...],
+        Meta(description="several bosses for one network, by name, with as many fights each; empty: fight.boss alone"),
+    ] = ()
     variants: Annotated[
         tuple[str, ...],
         Meta(
@@ -96,6 +100,16 @@ class FightConfig(Struct, frozen=True):
             "action sets, endings, starts"
         ),
     ] = ()
+
+    @property
+    def all_bosses(self) -> tuple[str, ...]:
+        """Whom the agent is trained to fight."""
+        return self.bosses or (self.boss,)
+
+    @property
+    def main_boss(self) -> str:
+        """The one of them that is meant where one is: fight.boss, or the first."""
+        return self.boss if self.boss in self.all_bosses else self.bosses[0]
 
     @property
     def main_variant(self) -> str:

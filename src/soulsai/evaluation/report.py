@@ -11,6 +11,7 @@ from soulsai.evaluation import tables
 from soulsai.evaluation.charts import Chart, damage_chart, metric_charts, place_charts, script
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.evaluation.tables import text
+from soulsai.runs.fight_files import short_name
 from soulsai.runs.files import write_atomically
 from soulsai.runs.metrics import MetricsReader
 
@@ -27,7 +28,7 @@ def write_report(
     metrics: MetricsReader,
     evaluations: Sequence[Evaluation],
 ) -> None:
-    """Write the report. The headline speaks of the first evaluation in which nobody else took over."""
+    """Write the report. The headline speaks of the first evaluation of each boss in which nobody else took over."""
     sections = (
         _head(title, metrics, evaluations),
         _evaluations(evaluations),
@@ -48,14 +49,23 @@ def _section(title: str, body: str) -> str:
 
 
 def _head(title: str, metrics: MetricsReader, evaluations: Sequence[Evaluation]) -> str:
-    own = next((each for each in evaluations if not each.taken_over_by), None)
-    verdict = f"The agent {own.headline}." if own else _verdict_of(metrics)
-    kind = f"{tables.kind_of(own)}; greedy, on seeds that training never used." if own else ""
+    own = [each for each in evaluations if not each.taken_over_by]
+    verdict = _verdict(own) if own else _verdict_of(metrics)
+    kind = f"{tables.kind_of(own[0])}; greedy, on seeds that training never used." if own else ""
     facts = "".join(f"<div><b>{text(value)}</b><span>{text(name)}</span></div>" for name, value in _facts(metrics))
     return (
         f'<header><h1>{text(title)}</h1><p class="verdict">{text(verdict)}</p><p class="kind">{text(kind)}</p>'
         f'<div class="facts">{facts}</div></header>'
     )
+
+
+def _verdict(evaluations: Sequence[Evaluation]) -> str:
+    """The first evaluation, or that against each boss."""
+    first = {each.settings.boss: each for each in reversed(evaluations)}
+    if len(first) == 1:
+        return f"The agent {evaluations[0].headline}."
+    bosses = dict.fromkeys(each.settings.boss for each in evaluations)
+    return f"The agent {'; '.join(f'{first[boss].headline} against {short_name(boss)}' for boss in bosses)}."
 
 
 def _verdict_of(metrics: MetricsReader) -> str:

@@ -38,13 +38,14 @@ class Candidate:
         return self.config is not None and self.config.world == "gym"
 
     def fighter(self, boss: str) -> Fighter:
-        """The same as a fighter; a scripted player fights `boss`."""
+        """The same as a fighter against `boss`, one of those that it was trained on; a scripted player fights any."""
         if self.config is None or self.policy is None:
             return ScriptedFighter(self.player, boss=boss)
-        from soulsai.learning.wiring import build_fighter
+        from soulsai.learning.wiring import against, build_fighter
 
         refuse_gym(self.name, self.config)
-        return build_fighter(self.config, self.policy)
+        config = against(self.config, boss) if boss in self.config.fight.bosses else self.config
+        return build_fighter(config, self.policy)
 
 
 def load_candidate(text: str, *, latest: bool = False, warn: Warn = log.warning) -> Candidate:

@@ -14,7 +14,7 @@ from soulsai.config.schema import Config
 from soulsai.evaluation.evaluate import Progress, evaluate
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.learning.showing import EvaluationFiles
-from soulsai.learning.wiring import build_fighter
+from soulsai.learning.wiring import against, build_fighter
 
 SCORING_SEED = 0x6A75_6467
 """Another one than the default of `souls eval`, whose fights must not have had a say in which policy is kept."""
@@ -22,7 +22,10 @@ SCORING_SEED = 0x6A75_6467
 
 @dataclass(frozen=True)
 class PolicyScore:
-    """A score, larger is better, with its 95 % interval: a win rate, or the mean return of Gymnasium episodes."""
+    """A score, larger is better, with its 95 % interval: a win rate, or the mean return of Gymnasium episodes.
+
+    Of several bosses it is the win rate against the one that is won against least: all of them are to be won against.
+    """
 
     value: float
     low: float
@@ -32,6 +35,7 @@ class PolicyScore:
     is_win_rate: bool
     length: float | None = None  # mean steps of an episode
     boss_left: Mapping[str, float] = field(default_factory=dict)  # of all fights, and by the phase they ended in
+    by_boss: Mapping[str, float] = field(default_factory=dict)  # win rates, if there are several bosses
 
     @staticmethod
     def of(values: Mapping[str, Any] | None) -> PolicyScore | None:
@@ -50,6 +54,7 @@ class PolicyScore:
             "time_out_rate/evaluation": self.time_outs / self.episodes,
             **length,
             **{f"boss_health_left/{name}": share for name, share in self.boss_left.items()},
+            **{f"win_rate/against/{boss}": rate for boss, rate in self.by_boss.items()},
         }
 
 
@@ -68,13 +73,32 @@ def score_policy(
         error = 1.96 * float(returns.std(ddof=1)) / len(returns) ** 0.5 if len(returns) > 1 else float("inf")
         mean = float(returns.mean())
         return PolicyScore(mean, mean - error, mean + error, len(returns), 0, False)
-    recorder = evaluation_files.recorder() if evaluation_files else None
-    found = evaluate_policy(config, policy, episodes, seed=SCORING_SEED, recorder=recorder, progress=progress)
+    recorders = {boss: evaluation_files.recorder() if evaluation_files else None for boss in config.fight.all_bosses}
+    found = {
+        boss: evaluate_policy(
+            against(config, boss), policy, episodes, seed=SCORING_SEED, recorder=recorder, progress=progress
+        )
+        for boss, recorder in recorders.items()
+    }
+    worst = min(found, key=lambda boss: found[boss].win_rate)
     if evaluation_files:
-        evaluation_files.show(found, policy, recorder, step)
+        evaluation_files.show(found[worst], policy, recorders[worst], step)
+    return _score_of(found[worst], {boss: one.win_rate for boss, one in found.items()} if len(found) > 1 else {})
+
+
+def _score_of(found: Evaluation, by_boss: Mapping[str, float]) -> PolicyScore:
     low, high = found.interval
-    left = boss_health_left(found)
-    return PolicyScore(found.win_rate, low, high, found.fights, found.time_outs, True, float(found.steps.mean()), left)
+    return PolicyScore(
+        found.win_rate,
+        low,
+        high,
+        found.fights,
+        found.time_outs,
+        is_win_rate=True,
+        length=float(found.steps.mean()),
+        boss_left=boss_health_left(found),
+        by_boss=by_boss,
+    )
 
 
 def boss_health_left(evaluation: Evaluation) -> dict[str, float]:
@@ -86,10 +110,10 @@ def boss_health_left(evaluation: Evaluation) -> dict[str, float]:
 
 
 def evaluate_policy(config: Config, policy: Policy, fights: int, *, seed: int, **changes: Any) -> Evaluation:
-    """Full evaluation of a policy in fights like those it trained on, but plain; `changes` ask for others."""
+    """Full evaluation of a policy in fights like those with its main boss, but plain; `changes` ask for others."""
     fight = config.fight
     asked: dict[str, Any] = {
-        "boss": fight.boss,
+        "boss": fight.main_boss,
         "variant": fight.main_variant,
         "phase": fight.phase,
         "full": fight.full,

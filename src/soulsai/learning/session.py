@@ -20,7 +20,7 @@ from soulsai.learning.preflight import preflight
 from soulsai.learning.scoring import evaluate_policy, gym_returns
 from soulsai.learning.sources import Start
 from soulsai.learning.training import Training, View, final_policy
-from soulsai.learning.wiring import build_fleet_loop, build_world, game_parts, smallest
+from soulsai.learning.wiring import against, build_fleet_loop, build_world, game_parts, smallest
 from soulsai.runs.metrics import MetricsReader
 from soulsai.runs.requests import KEPT, Requests
 from soulsai.runs.run import Run
@@ -44,8 +44,13 @@ class Outcome:
     """How a session ended."""
 
     finished: bool
-    evaluation: Evaluation | None = None
+    evaluations: Sequence[Evaluation] = ()
     mean_return: float | None = None
+
+    @property
+    def worst(self) -> Evaluation | None:
+        """That of the boss who is won against least."""
+        return min(self.evaluations, key=lambda one: one.win_rate, default=None)
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,7 @@ def run_session(
                 return Outcome(finished=False)
             policy = final_policy(training)
             outcome = _judged(run, config, policy, view)
-            training.close("finished", outcome.evaluation)
+            training.close("finished", outcome.worst)
             update_report(run)
             return outcome
         except BaseException:
@@ -166,7 +171,13 @@ def _judged(run: Run, config: Config, policy: NetworkPolicy, view: View) -> Outc
         content: dict[str, Any] = {"id": config.gym.id, "seed": FINAL_SEED, "returns": returns.tolist()}
         run.add_evaluation("final", json.dumps(content))
         return Outcome(finished=True, mean_return=float(returns.mean()))
-    view.say(f"evaluating {episodes:,} fights on unseen seeds")
-    found = evaluate_policy(config, policy, episodes, seed=FINAL_SEED, progress=lambda *_: run.beat())
-    run.add_evaluation("final", found.to_json())
-    return Outcome(finished=True, evaluation=found)
+    bosses = config.fight.all_bosses
+    each = f" against each of {len(bosses)} bosses" if len(bosses) > 1 else ""
+    view.say(f"evaluating {episodes:,} fights{each} on unseen seeds")
+    found = [
+        evaluate_policy(against(config, boss), policy, episodes, seed=FINAL_SEED, progress=lambda *_: run.beat())
+        for boss in bosses
+    ]
+    for one in found:
+        run.add_evaluation(f"final-{one.settings.boss}" if len(bosses) > 1 else "final", one.to_json())
+    return Outcome(finished=True, evaluations=found)

@@ -16,6 +16,7 @@ from soulsai.evaluation.evaluation import Evaluation
 from soulsai.evaluation.fight_recorder import FightRecorder
 from soulsai.evaluation.thoughts import about_boss, write_fight_file
 from soulsai.learning.thinking import think
+from soulsai.learning.wiring import against
 from soulsai.runs.files import cannot_write, write_atomically
 from soulsai.runs.run import Run
 from soulsai.runs.stamps import utc_stamp
@@ -49,7 +50,8 @@ class EvaluationFiles:
                 dated = replace(evaluation, made=utc_stamp(), step=step)
                 write_atomically(self._run.judged_file, dated.to_json(), durably=False)
                 if recorder is not None:
-                    keep_fights(self._run.recordings, self._config, policy, recorder, step)
+                    config = against(self._config, evaluation.settings.boss)
+                    keep_fights(self._run.recordings, config, policy, recorder, step)
                     self._recorded_s = time.monotonic()
         except Exception as error:  # Whatever it is: what is only looked at must not end hours of training.
             self._is_open = False

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from soulsai.acting.actor import Actor
+from soulsai.acting.world import seed_of
 from soulsai.algorithms.algorithm import Algorithm, Counters, Learner, Parts
 from soulsai.checkpoints.store import Checkpoint
 from soulsai.config.schema import Config
@@ -122,7 +123,7 @@ class ActorSource(Source):
             return
         for number, actor in enumerate(self.actors):
             states = {name: saved.arrays(f"{name}.{number}") for name in ("world", "running", "actor")}
-            actor.restore(states, _seed_of(seed, number))
+            actor.restore(states, seed_of(seed, number))
 
     def close(self) -> None:
         """Close the worlds."""
@@ -131,7 +132,7 @@ class ActorSource(Source):
 
     def _begin(self, seed: int) -> None:
         for number, actor in enumerate(self.actors):
-            actor.begin(_seed_of(seed, number))
+            actor.begin(seed_of(seed, number))
 
 
 @dataclass(frozen=True)
@@ -341,8 +342,3 @@ class FleetSource(Source):
         if is_open != self._is_open:
             self.link.gate(is_open=is_open)
             self._is_open = is_open
-
-
-def _seed_of(seed: int, number: int) -> int:
-    """The seed of one of several worlds; the first has the seed as it is."""
-    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0] >> 1) if number else seed

@@ -15,7 +15,7 @@ from soulsai.acting.episodes import Episodes
 from soulsai.acting.gym_world import GymWorld
 from soulsai.acting.policy import Policy
 from soulsai.acting.worker import Worker
-from soulsai.acting.world import FightWorld, World, sizes_of
+from soulsai.acting.world import FightWorld, JointWorld, World, sizes_of
 from soulsai.algorithms.algorithm import algorithm_of, threads_of
 from soulsai.config.schema import DRAWN, Config, StartsConfig
 from soulsai.errors import ConfigError
@@ -62,7 +62,22 @@ def build_world(config: Config, game: TargetOptions | None = None) -> World:
         return GymWorld(config.gym.id, config.gym.number, config.gym.kwargs)
     if config.fight.engine == "game":
         return _game_fights(config, game)
-    return _fights(config)
+    if not config.fight.bosses:
+        return _fights(config)
+    numbers = _shared_out(config.fight.number, len(config.fight.bosses))
+    return JointWorld(
+        [_fights(against(config, boss, number)) for boss, number in zip(config.fight.bosses, numbers, strict=True)]
+    )
+
+
+def against(config: Config, boss: str, number: int | None = None) -> Config:
+    """The same for the fights with one of its bosses, which a network for all of them sees as before."""
+    fight = replace(config.fight, boss=boss)
+    return replace(config, fight=fight if number is None else replace(fight, number=number))
+
+
+def _shared_out(number: int, among: int) -> list[int]:
+    return [number // among + (i < number % among) for i in range(among)]
 
 
 def build_loop(config: Config, *worlds: World) -> Loop:
@@ -87,10 +102,9 @@ def build_worlds(config: Config, game: TargetOptions | None = None) -> list[Worl
         return [build_world(config, game)]
     run = replace(config.run, threads=1)
     variants = tuple(_share_drawn(variant, count) for variant in fight.variants)
-    numbers = [fight.number // count + (number < fight.number % count) for number in range(count)]
     return [
         build_world(replace(config, run=run, fight=replace(fight, number=number, variants=variants)))
-        for number in numbers
+        for number in _shared_out(fight.number, count)
     ]
 
 
@@ -123,7 +137,7 @@ def build_worker(
     """
     own = replace(config, run=replace(config.run, threads=1), fight=replace(config.fight, engine="sim"))
     if number := config.fleet.number:
-        fight = replace(own.fight, number=max(number, len(config.fight.variants)))
+        fight = replace(own.fight, number=max(number, fewest_fights(config)))
         own = replace(own, fight=fight, gym=replace(config.gym, number=number))
     if game:
         own = replace(own, fight=replace(own.fight, engine="game", number=1, variants=(config.fight.main_variant,)))
@@ -152,8 +166,13 @@ def build_worker(
 
 def smallest(config: Config) -> Config:
     """The same with as few fights as can be, to look at what they are like."""
-    fight = replace(config.fight, engine="sim", number=max(2, len(config.fight.variants)))
+    fight = replace(config.fight, engine="sim", number=max(2, fewest_fights(config)))
     return replace(config, fight=fight, gym=replace(config.gym, number=1))
+
+
+def fewest_fights(config: Config) -> int:
+    """How many fights it takes for every boss and each of his variants to be among them."""
+    return len(config.fight.variants) * len(config.fight.all_bosses)
 
 
 def environment_version(config: Config) -> str:
@@ -204,13 +223,13 @@ def build_actions(config: Config) -> ActionSet:
 
 def main_spec(config: Config) -> FightSpec:
     """The file that the agent is measured on; what it sees and is rewarded for has the same size in all of them."""
-    return load_fight(config.fight.boss, config.fight.main_variant, moves=config.fight.engine == "sim")
+    return load_fight(config.fight.main_boss, config.fight.main_variant, moves=config.fight.engine == "sim")
 
 
 def build_encoder(config: Config, spec: FightSpec, n: int) -> Encoder:
     """What the agent sees."""
     with parts_in(config.fight.parts):
-        return make_encoder(config.encoder.name, n, spec, history=config.encoder.history)
+        return make_encoder(config.encoder.name, n, spec, history=config.encoder.history, bosses=config.fight.bosses)
 
 
 def build_reward(config: Config, spec: FightSpec, n: int, missing: Collection[str] = ()) -> Reward:

@@ -52,7 +52,7 @@ def with_absolute_paths(config: Config) -> Config:
 
 def files_of(config: Config) -> dict[str, str]:
     """The texts of the user's boss and overlays that the config names, by place; a SoulsError if they are no fight."""
-    return {} if config.world == "gym" else own_files(config.fight.boss, config.fight.variants)
+    return {} if config.world == "gym" else own_files(config.fight.main_boss, config.fight.variants)
 
 
 def parts_of(config: Config) -> dict[str, str]:

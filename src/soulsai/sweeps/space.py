@@ -51,8 +51,8 @@ INCOMPARABLE = {
     "trials are compared by evaluations of one kind": "run.evaluation_fights run.final_fights",
     "it changes nothing that is learned": "run.accept run.device run.threads run.checkpoint_every_s "
     "run.keep_checkpoints run.log_every_s",
-    "trials would be judged by different fights": "fight.engine fight.boss fight.variants fight.phase fight.full "
-    "fight.step_limit fight.no_hit",
+    "trials would be judged by different fights": "fight.engine fight.boss fight.bosses fight.variants fight.phase "
+    "fight.full fight.step_limit fight.no_hit",
     "trials would be judged by different episodes": "gym.id gym.kwargs",
 }
 """Keys that a sweep leaves alone, by the reason."""

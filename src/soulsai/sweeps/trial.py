@@ -126,13 +126,20 @@ class Training:
 
 
 def final_score(folder: Path) -> float | None:
-    """What the evaluation after training found: a win rate, or a mean return; None if there was none."""
+    """What the evaluation after training found; None if there was none.
+
+    That is a win rate, against several bosses the lowest, or a mean return.
+    """
     try:
-        text = [text for name, text in Run(folder).evaluations() if name.endswith("-final")][-1]
-        found = json.loads(text)
-        return fmean(found["returns"]) if "returns" in found else float(Evaluation.from_json(text).win_rate)
-    except (IndexError, ValueError, KeyError, TypeError, RunError):
+        final = {name.partition("-final")[2]: text for name, text in Run(folder).evaluations() if "-final" in name}
+        return min(_score(text) for text in final.values())
+    except (ValueError, KeyError, TypeError, RunError):
         return None
+
+
+def _score(text: str) -> float:
+    found = json.loads(text)
+    return fmean(found["returns"]) if "returns" in found else float(Evaluation.from_json(text).win_rate)
 
 
 def can_go_on(folder: Path) -> bool:

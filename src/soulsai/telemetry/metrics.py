@@ -16,6 +16,11 @@ _COMMON = (
     Metric("win_rate/evaluation_high", "share", "upper end of its 95 % Wilson interval"),
     Metric("time_out_rate/evaluation", "share", "cut off by the step limit in the last evaluation"),
     Metric("boss_health_left/<fights>", "share", "mean at the end of evaluated fights: all, or those ended in a phase"),
+    Metric(
+        "win_rate/against/<boss>",
+        "share",
+        "with several bosses: won against this one in the last evaluation; `win_rate/evaluation` is the lowest of them",
+    ),
     Metric("return/training", "", "mean undiscounted sum of rewards of the training episodes that ended last"),
     Metric("return/evaluation", "", "mean undiscounted sum of rewards of the last evaluation"),
     Metric("episode/length", "steps", "mean length of the training episodes that ended last"),

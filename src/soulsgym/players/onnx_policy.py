@@ -37,8 +37,8 @@ class PolicyNotes(msgspec.Struct, frozen=True, kw_only=True):
     """The actions it chooses from, by position."""
     boss: str = ""
     variant: str = ""
-    encoder: dict[str, str | int] = msgspec.field(default_factory=dict)
-    """Name and history of the encoder that writes its observations."""
+    encoder: dict[str, str | int | tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """Name and history of the encoder that writes its observations, and its bosses if there are several."""
     decisions: bool = False
     """Whether it is asked only where it has a choice; the other steps do nothing."""
     masks: bool = True

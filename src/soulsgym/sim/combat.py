@@ -20,7 +20,7 @@ from soulsgym.sim.geometry import HALF_PI, PI, cosine, ground_z, heading_to, nea
 from soulsgym.sim.hidden import FALL_MOVE, ROLL_MOVE, Hidden
 from soulsgym.sim.player import heading_to_boss, is_grabbed, is_invulnerable, show, start_flinch, start_reaction
 from soulsgym.sim.records import Fight
-from soulsgym.sim.tables import MAX_SHOTS, Constants, HitRow, StrikeRow, Tables
+from soulsgym.sim.tables import MAX_SHOTS, BossMoveRow, Constants, HitRow, StrikeRow, Tables
 from soulsgym.spec.boss import HIT_SHAPES
 from soulsgym.spec.player import PLAYER_KINDS
 
@@ -144,6 +144,28 @@ def _parries(hidden: Hidden, tables: Tables) -> bool:
 
 
 @inner
+def _parry(hidden: Hidden, tables: Tables, row: BossMoveRow) -> None:
+    """The player turns a blow of the boss's move aside, with all that comes in the same moment; enough open him."""
+    hidden.parries += 1
+    if hidden.parries >= tables.constants.parries_to_open:
+        _open(hidden, tables, tables.constants.boss_parried_move)
+        return
+    for i in range(row.hits):
+        hit, time_s = tables.hits[row.first_hit + i], hidden.boss_move_s - hidden.hit_shift_s
+        if hit.shape != SHOT and hit.from_s <= time_s <= hit.to_s:
+            hidden.hits_landed |= 1 << i
+
+
+@inner
+def _open(hidden: Hidden, tables: Tables, move: int) -> None:
+    """The boss breaks off whatever he does and is open to the player."""
+    hidden.parries = 0
+    hidden.act = NO_ACT
+    hidden.links_left = 0
+    start_boss_move(hidden, tables, move)
+
+
+@inner
 def _take_blow(hidden: Hidden, fight: Fight, tables: Tables, hit: HitRow, move: int) -> None:
     """A blow of a move of the boss reached the player, who is neither invulnerable nor parrying."""
     constants = tables.constants
@@ -204,9 +226,7 @@ def boss_blows(hidden: Hidden, fight: Fight, tables: Tables, distance: float, dx
             continue
         hidden.hits_landed |= bit
         if hit.parriable == 1 and _parries(hidden, tables):
-            hidden.act = NO_ACT
-            hidden.links_left = 0
-            start_boss_move(hidden, tables, tables.constants.boss_parried_move)
+            _parry(hidden, tables, row)
             return
         _take_blow(hidden, fight, tables, hit, hidden.boss_move)
         return
@@ -327,9 +347,7 @@ def _strike_boss(hidden: Hidden, fight: Fight, tables: Tables, strike: StrikeRow
     hidden.boss_poise -= strike.poise
     if hidden.boss_poise <= 0.0 and tables.boss_moves[hidden.boss_move].throws == 0 and hidden.boss_hp > 0.0:
         hidden.boss_poise = constants.boss_max_poise
-        hidden.act = NO_ACT
-        hidden.links_left = 0
-        start_boss_move(hidden, tables, constants.boss_stagger_move)
+        _open(hidden, tables, constants.boss_stagger_move)
 
 
 @inner

@@ -19,7 +19,7 @@ from soulsgym.sim.tables import TABLES, TICKS_PER_STEP
 from soulsgym.spec import FightSpec
 from soulsgym.state import FIGHT, Fights, Outcome, copied
 
-KIND = "sim-3"
+KIND = "sim-4"
 """Kind of a snapshot; the number rises when the meaning of HIDDEN changes."""
 BLOCK = 256
 """Fights that a thread takes at once: about as long as it takes to wake another one."""

@@ -127,6 +127,7 @@ class Hidden:
     decided: int  # is it decided what follows the attack?
     hits_landed: int  # bits: hits of the move that are done with
     hits_dodged: int
+    parries: int  # blows that the player parried since the boss was opened last
     strafe_move: int  # where the boss strafes or backs off: the move to strafe with, or NO_STRAFE after backing off
     throws_dealt: int  # of the running throw
     running: int  # does he run to where the act begins?

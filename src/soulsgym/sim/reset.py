@@ -93,6 +93,7 @@ def _reset(
     hidden.camera_heading = heading_to_boss(hidden)
     hidden.pivot_x, hidden.pivot_y = hidden.player_x, hidden.player_y
     hidden.boss_poise, hidden.since_strike_s, hidden.clock_s = constants.boss_max_poise, 0.0, 0.0
+    hidden.parries = 0
     hidden.goal = NEW
     hidden.act = NO_ACT
     hidden.goal_left_s = 0.0

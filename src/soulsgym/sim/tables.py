@@ -155,6 +155,7 @@ class Constants:
     random_duration_s: float = _from(lambda spec: spec.boss.randomize.duration_noise_s)
 
     ticks_per_step: int = _from(lambda spec: TICKS_PER_STEP)
+    parries_to_open: int = _from(lambda spec: spec.boss.parries)
     roll_flinches: int = _from(lambda spec: spec.player.roll.flinches)
     input_delay_ticks: int = _from(lambda spec: spec.player.input_delay_ticks)
     first_ticks: int = _from(

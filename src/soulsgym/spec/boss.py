@@ -365,6 +365,7 @@ class Opened:
     damage_taken_factor: FromOne
     riposte_within_m: NotNegative
     riposte_facing_deg: Angle
+    parries: Annotated[int, Meta(ge=1, le=100)] = 1  # that it takes
 
 
 @dataclass(frozen=True, kw_only=True)

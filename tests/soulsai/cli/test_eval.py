@@ -202,9 +202,30 @@ def test_a_scripted_player_fights_a_boss_of_ones_own(sentinel, run):
     assert "thrust" in text
     hard = sentinel.with_name("sentinel.hard.toml")
     assert "sentinel.hard.toml" in shown("eval", "player:idle", "--boss", sentinel, "--variant", hard, "--fights", 1)
-    with pytest.raises(MisuseError, match="a run plays the boss it was trained on"):
+    with pytest.raises(MisuseError, match="the run was trained on iudex; leave it out, or give one of them"):
         raise souls("eval", run.folder, "--boss", sentinel).exception
     shown("eval", "player:idle", "--boss", sentinel, "--fights", 1)  # who knows no boss
+
+
+def test_a_run_of_several_bosses_fights_each_or_the_one_asked_for(make_run):
+    small = ["fight.bosses=['iudex', 'vordt', 'margit']", "fight.step_limit=40"]
+    run = make_run("smoke", *small)
+    lines = shown("eval", run.folder, "--fights", 2, "--json").splitlines()
+    assert [Evaluation.from_json(line).settings.boss for line in lines] == ["iudex", "vordt", "margit"]
+    assert names_of(run) == ["eval-iudex", "eval-vordt", "eval-margit"]
+    report = run.report_file.read_text()
+    assert all(f"against {boss}" in report for boss in ("iudex", "vordt", "margit"))
+    text = shown("eval", run.folder, "--fights", 2, "--boss", "margit", "--record", 1)
+    assert "margit (standard), full fight" in text
+    assert "vordt" not in text
+    told = read_fight_file(run.recordings / f"{run.evaluations()[-1][0]}-0001.npz")
+    assert spec_of(told).boss_name == "margit"
+    assert told.thoughts.sights[:3] == ("against_iudex", "against_vordt", "against_margit")
+    with pytest.raises(MisuseError, match="the run was trained on iudex, vordt, margit; leave it out"):
+        raise souls("eval", run.folder, "--boss", "gundyr").exception
+    other = make_run("smoke", "fight.boss=vordt", "fight.step_limit=40", name="vordt")
+    compared = json.loads(shown("compare", run.folder, other.folder, "--boss", "vordt", "--fights", 2, "--json"))
+    assert compared["settings"]["boss"] == "vordt"
 
 
 OWN = ("fight.step_limit=40", "fight.variants=['hard']")

@@ -33,6 +33,27 @@ SHARES = "must be the lowest and then the highest share, both above 0 and at mos
         ),
         (['fight.variants=["hrad"]'], 'fight.variants has the unknown variant "hrad"; did you mean "hard"?'),
         (['fight.variants=["drawn"]'], 'fight.variants has the unknown variant "drawn"; did you mean "drawn:32"?'),
+        (
+            ["fight.bosses=['iudex', 'vordt']", "fight.number=3", 'fight.variants=["standard", "hard"]'],
+            "fight.number = 3 is less than the 2 entries of fight.variants for each boss; give more fights",
+        ),
+        (["fight.bosses=['iudex', 'iudex']"], 'fight.bosses has "iudex" twice; leave one out'),
+        (
+            ["fight.bosses=['iudex', '/my/own.toml']"],
+            'fight.bosses has the file "/my/own.toml", but several bosses are known by name alone',
+        ),
+        (
+            ["fight.bosses=['iudex', 'vordt']", "fight.boss=margit"],
+            'fight.boss = "margit" is none of fight.bosses; leave one of the two keys out',
+        ),
+        (
+            ["fight.bosses=['iudex', 'vordt']", "fight.variants=['/my/overlay.toml']"],
+            'fight.variants has the file "/my/overlay.toml", which is of one boss; use it with fight.boss alone',
+        ),
+        (
+            ["fight.bosses=['iudex', 'vordt']", "fight.variants=['hrad']"],
+            'fight.variants has the unknown variant "hrad" of iudex; did you mean "hard"?',
+        ),
         (['actions.names=["rol F"]'], 'actions.names has the unknown action "rol F"; did you mean "roll F"?'),
         (['actions.names=["parry", "parry"]'], 'actions.names has "parry" twice; leave one out'),
         (["fight.number=2", "ppo.minibatch=65"], MINIBATCH),
@@ -54,6 +75,8 @@ def test_numbers_of_drawn_files_that_cannot_be(entry):
 def test_an_unknown_boss_is_refused_with_the_nearest():
     with pytest.raises(ConfigError, match=r"fight.boss: boss 'iudx' is not known, did you mean 'iudex'"):
         with_settings(Config(), ["fight.boss=iudx"])
+    with pytest.raises(ConfigError, match=r"fight.bosses: boss 'vrodt' is not known, did you mean 'vordt'"):
+        with_settings(Config(), ["fight.bosses=['iudex', 'vrodt']"])
 
 
 def test_files_are_checked_where_they_are_read():

@@ -27,7 +27,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_all_presets_are_there():
     expected = {"iudex", "smoke", "smoke-q", "dqn", "ddqn", "dddqn", "clipped-dqn", "rainbow", "sac", "impala",
-                "recipe-rl-souls", "recipe-soulsai"}  # fmt: skip
+                "recipe-rl-souls", "recipe-soulsai", "all-bosses"}  # fmt: skip
     expected |= {f"{game}-{algorithm}" for game in ("cartpole", "lunarlander") for algorithm in ("ppo", "dqn")}
     assert expected <= set(preset_names())
     assert list(preset_names()) == sorted(preset_names())

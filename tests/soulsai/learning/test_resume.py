@@ -38,6 +38,9 @@ IMPALA = ["run.steps=6000", "impala.rollout=16", "impala.sequences=4", "fight.nu
 CASES = {"sac": ("sac", SAC), "impala": ("impala", IMPALA),
          "ppo": ("smoke", PPO), "rainbow": ("rainbow", RAINBOW), "twin": ("recipe-soulsai", TWIN),
          "drawn": ("smoke", DRAWN)}  # fmt: skip
+CASES["several bosses"] = (
+    "smoke", [*PPO, "fight.bosses=['iudex', 'margit']", 'fight.variants=["standard", "drawn:2"]']
+)  # fmt: skip
 CASES["two threads"] = ("smoke", [*PPO, "run.threads=2"])
 CASES["two threads, two networks"] = ("clipped-dqn", [*TWIN, "run.threads=2"])
 CLOCK = ("time", "elapsed_s", "steps_per_s", "updates_per_s")
@@ -84,7 +87,9 @@ def assert_same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> Non
 
 def draws(training: Training) -> int:
     """How many files of the boss were drawn until now."""
-    return sum(actor.world.batch.population.draws for actor in training.loop.source.actors)
+    worlds = [actor.world for actor in training.loop.source.actors]
+    fights = [one for world in worlds for one in getattr(world, "worlds", [world])]
+    return sum(world.batch.population.draws for world in fights)
 
 
 def rows(folder: Path) -> list[dict[str, float]]:

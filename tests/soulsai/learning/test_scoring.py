@@ -153,3 +153,27 @@ def test_fights_are_plain_but_otherwise_as_in_training(settings, expected):
 def test_other_fights_can_be_asked_for():
     found = evaluate_policy(load_preset("smoke"), Waits(), 1, seed=0, randomize=1.0, step_limit=3)
     assert found.settings.randomize == 1.0
+
+
+def test_of_several_bosses_the_worst_is_the_score(monkeypatch):
+    config = with_settings(load_preset("smoke"), ["fight.bosses=['iudex', 'vordt', 'margit']", "fight.step_limit=30"])
+    wins = {"iudex": 3, "vordt": 1, "margit": 2}
+    shown = []
+
+    def played(config, policy, fights, *, seed, recorder):
+        found = evaluate(build_fighter(config, policy), fights, boss=config.fight.main_boss, step_limit=30, seed=seed)
+        found.outcome[:] = np.arange(fights) < wins[config.fight.main_boss]
+        return found
+
+    class Files:
+        def recorder(self): ...
+
+        def show(self, found, policy, recorder, step):
+            shown.append(found.settings.boss)
+
+    monkeypatch.setattr(scoring, "evaluate_policy", played)
+    score = score_policy(config, Waits(), 4, evaluation_files=Files())
+    assert (score.value, score.episodes, shown) == (0.25, 4, ["vordt"])
+    assert score.by_boss == {"iudex": 0.75, "vordt": 0.25, "margit": 0.5}
+    assert score.metrics()["win_rate/against/margit"] == 0.5
+    assert PolicyScore.of(json.loads(json.dumps(asdict(score)))) == score

@@ -455,6 +455,33 @@ def test_a_parry_needs_to_face_the_boss(duel):
     assert records["damage_taken"].sum() == damage_of(duel, "slam")
 
 
+def test_a_boss_who_takes_two_parries(new_duel, boss_with):
+    duel = new_duel(boss_with(lambda content: content["opened"].update(parries=2, source="guess")))
+    records = blow_into_a_parry(duel, 14)
+    assert records["damage_taken"].sum() == 0.0
+    assert (duel.boss_move(records[-1]), duel.hidden["parries"]) == ("slam", 1)
+    duel.begin(away_m=3.4)
+    assert duel.hidden["parries"] == 0  # another fight
+    duel.force("slam", 1.345 - 14.5 * TICK_S)
+    duel.hidden["parries"] = 1
+    duel.place_player(3.4)
+    records = duel.play(PARRY, rest=5)
+    assert records["damage_taken"].sum() == 0.0
+    assert (duel.boss_move(records[-1]), duel.hidden["parries"]) == ("parried", 0)
+
+
+def test_one_parry_turns_all_blows_of_the_moment_aside(new_duel, boss_with):
+    def change(content):
+        content["opened"].update(parries=3, source="guess")
+        hits = content["move"]["slam"]["hit"]
+        hits["other"] = dict(next(iter(hits.values())))
+
+    duel = new_duel(boss_with(change))
+    records = blow_into_a_parry(duel, 14)
+    assert records["damage_taken"].sum() == 0.0
+    assert duel.hidden["parries"] == 1
+
+
 def test_some_blows_cannot_be_parried(duel):
     records = blow_into_a_parry(duel, 14, "leap", away_m=2.0)
     assert records["damage_taken"].sum() == 120.0  # they meet the shield: 0.8 of 150

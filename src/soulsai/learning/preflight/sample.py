@@ -10,7 +10,7 @@ from soulsai.acting.world import World
 from soulsai.algorithms.algorithm import algorithm_of
 from soulsai.algorithms.findings import Floats, Sample
 from soulsai.config.schema import Config
-from soulsai.learning.wiring import build_encoder, build_world, main_spec
+from soulsai.learning.wiring import build_encoder, build_world, fewest_fights, main_spec
 from soulsgym.parts.files import parts_in
 from soulsgym.parts.rewards.presets import weights_of
 
@@ -34,7 +34,7 @@ EVERY_STEP = ("far", "roll", "step")
 
 def play_sample(config: Config) -> Sample:
     """Play at random among the open actions."""
-    fight = replace(config.fight, engine="sim", number=max(EPISODES, len(config.fight.variants)))
+    fight = replace(config.fight, engine="sim", number=max(EPISODES, fewest_fights(config)))
     world = build_world(replace(config, fight=fight, gym=replace(config.gym, number=EPISODES)))
     try:
         return _played(world, _input_names(config, world.observation_size), config)

@@ -25,7 +25,10 @@ NO_ACTION = -1
 
 
 class Encoder(Protocol):
-    """Turns fights into `size` numbers each; what it remembers of a fight it forgets when that begins again."""
+    """Turns fights into `size` numbers each; what it remembers of a fight it forgets when that begins again.
+
+    It may have `boss_names`: those of its names that mean something else for another boss, such as his attacks.
+    """
 
     size: int
     names: tuple[str, ...]

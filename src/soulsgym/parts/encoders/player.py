@@ -252,6 +252,7 @@ class PlayerEncoder:
             "pressed": [name.replace(" ", "_") for name in ACTION_NAMES],
         }
         self.names = (*NUMBERS, *(f"{block}_{name}" for block in BLOCKS for name in blocks[block]))
+        self.boss_names = tuple(f"{block}_{name}" for block in ("boss_is", "boss_was") for name in blocks[block])
         self.size = len(self.names)
         self.low, self.high = lows_and_highs(NUMBERS.get(name, SHARE) for name in self.names)
         sizes = [len(NUMBERS), *(len(blocks[block]) for block in BLOCKS)]

@@ -125,11 +125,8 @@ class SoulsAI74:
 
     def __init__(self, n: int, spec: FightSpec) -> None:
         self._players, self._bosses = player_classes(spec), boss_classes(spec)
-        animations = (
-            *(f"player_is_{name}" for name in self._players.names),
-            *(f"boss_is_{name}" for name in self._bosses.names),
-        )
-        self.names = (*NUMBERS, *animations)
+        self.boss_names = tuple(f"boss_is_{name}" for name in self._bosses.names)
+        self.names = (*NUMBERS, *(f"player_is_{name}" for name in self._players.names), *self.boss_names)
         self.size = len(self.names)
         self.low, self.high = lows_and_highs(NUMBERS.get(name, SHARE) for name in self.names)
         self._low_m = np.array(spec.arena.low_m)
