@@ -31,7 +31,7 @@ from soulsai.runtime.redis_server import OwnServer
 from soulsai.transport.chunks import pack_chunk
 from soulsai.transport.frames import keep_freed_memory
 from soulsai.transport.links import Message
-from soulsai.transport.policies import Policy, pack_policy, unpack_policy
+from soulsai.transport.policies import Policy, arrays_of, pack_policy, unpack_policy
 from soulsai.transport.redis.access import invite
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import connect
@@ -272,7 +272,9 @@ def _latency(admin: Address, guest: Address) -> Figure:
     world = build_world(smallest(config))
     networks = algorithm_of(config).networks(config, sizes_of(world))
     world.close()
-    tensors = {f"{name}.{key}": value for name, net in networks.items() for key, value in net.state_dict().items()}
+    tensors = arrays_of(
+        {f"{name}.{key}": value for name, net in networks.items() for key, value in net.state_dict().items()}
+    )
     link = RedisLearnerLink(admin)
     published_s: dict[int, float] = {}
     link.publish(1, pack_policy(Policy(1, 10**9, tensors), run=RUN))

@@ -39,15 +39,3 @@ class NetworkPolicy:
         scores = self.scores(torch.from_numpy(observations).to(self._device))
         best: npt.NDArray[np.int64] = masked_argmax(scores, torch.from_numpy(masks).to(self._device)).cpu().numpy()
         return best
-
-
-def mix_random(
-    greedy: npt.NDArray[np.int64],
-    masks: npt.NDArray[np.bool_],
-    shares: npt.NDArray[np.float64],
-    generator: np.random.Generator,
-) -> npt.NDArray[np.int64]:
-    """The greedy actions with a share of them replaced by open ones, drawn evenly."""
-    numbers = generator.random((len(greedy), masks.shape[1] + 1))
-    random = np.where(masks, numbers[:, 1:], -1.0).argmax(axis=1)
-    return np.where(numbers[:, 0] < shares, random, greedy)

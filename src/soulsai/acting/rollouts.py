@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from soulsai.acting.actor import Actor, Stopped
+from soulsai.acting.network import Floats, acting_network
 from soulsai.acting.world import World
 from soulsai.experience import ACTION, FLAG, MASK, NUMBER, OBSERVATION, SHARE, Chunk, Column, Schema
-from soulsai.networks import ActorCritic
-from soulsai.networks.passes import Floats, Passes
+from soulsai.ops.mersenne import Mersenne
 from soulsai.ops.ppo_compiled import draw_actions
 from soulsai.telemetry.clock import LoopClock
 from soulsgym.batch import State, Step
 
-Tensor = torch.Tensor
+if TYPE_CHECKING:
+    from soulsai.acting.light import LightNetwork
+    from soulsai.networks import PolicyNetwork
 
 ROLLOUT: dict[str, Column] = {
     "observations": OBSERVATION,
@@ -40,7 +41,7 @@ class RolloutActor(Actor):
         self,
         world: World,
         schema: Schema,
-        network: ActorCritic,
+        network: PolicyNetwork | LightNetwork,
         *,
         gamma: float,
         masks: bool,
@@ -48,17 +49,13 @@ class RolloutActor(Actor):
         clock: LoopClock | None = None,
     ) -> None:
         super().__init__(world, clock)
-        self._network, self._gamma, self._use_masks = network, gamma, masks
-        self._generator = torch.Generator().manual_seed(int(np.random.SeedSequence(seed).generate_state(1)[0]))
-        self._device = next(network.parameters()).device
+        self._network, self._gamma, self._use_masks = acting_network(network), gamma, masks
+        self._generator = Mersenne(int(np.random.SeedSequence(seed).generate_state(1)[0]))
         self._length = schema.length
         self._arrays = schema.empty(schema.length * world.number)
         self._arrays["masks"][:] = True
-        self._tensors = {name: torch.from_numpy(array) for name, array in self._arrays.items()}
-        self._uniform = torch.empty(world.number)
-        self._passes = Passes(network) if self._device.type == "cpu" else None
+        self._uniform = np.empty(world.number, np.float32)
 
-    @torch.no_grad()
     def play(self) -> Chunk:
         """A rollout, in buffers that the next one reuses."""
         steps = 0
@@ -74,35 +71,27 @@ class RolloutActor(Actor):
                 steps += int(step.steps.sum())
                 self.running.add(step)
         with self.clock.phase("act"):
-            self._link_values(torch.from_numpy(self._think(self.world.observations)[1]))
+            self._link_values(self._network.think(self.world.observations)[1])
         return Chunk(self._arrays, self.running.take(), steps)
 
     def own_state(self) -> State:
         """Randomness."""
-        return {"generator": self._generator.get_state().numpy().copy()}
+        return {"generator": self._generator.state()}
 
     def restore_own(self, state: Mapping[str, npt.NDArray[Any]], *, same_episodes: bool) -> None:
         """Go on with the randomness of a state."""
-        self._generator.set_state(torch.from_numpy(np.array(state["generator"])))
+        self._generator.restore(state["generator"])
 
     def _act(self, t: int) -> npt.NDArray[np.int64]:
         arrays = self._arrays
         arrays["observations"][t] = self.world.observations
         if self._use_masks:
             arrays["masks"][t] = self.world.masks
-        logits, arrays["values"][t] = self._think(arrays["observations"][t])
-        self._uniform.uniform_(generator=self._generator)
-        draw_actions(logits, arrays["masks"][t], self._uniform.numpy(), arrays["actions"][t], arrays["log_probs"][t])
+        logits, arrays["values"][t] = self._network.think(arrays["observations"][t])
+        self._generator.uniform(self._uniform)
+        draw_actions(logits, arrays["masks"][t], self._uniform, arrays["actions"][t], arrays["log_probs"][t])
         chosen: npt.NDArray[np.int64] = arrays["actions"][t]
         return chosen
-
-    def _think(self, observations: Floats) -> tuple[Floats, Floats]:
-        """Logits [B, A] and values [B], until the next time."""
-        if self._passes is not None:
-            logits, values = self._passes.forward(observations)
-            return logits, values[:, 0]
-        found = self._network(torch.from_numpy(observations).to(self._device))
-        return found[0].cpu().numpy(), found[1].cpu().numpy()
 
     def _store(self, t: int, step: Step) -> None:
         arrays = self._arrays
@@ -113,11 +102,10 @@ class RolloutActor(Actor):
         arrays["next_values"][t] = 0.0
         cut = np.flatnonzero(step.truncated & ~step.terminated)
         if len(cut):
-            final = torch.from_numpy(step.final_observations[cut]).to(self._device)
-            arrays["next_values"][t, cut] = self._network(final)[1].cpu().numpy()
+            arrays["next_values"][t, cut] = self._network.values(step.final_observations[cut])
 
-    def _link_values(self, last: Tensor) -> None:
+    def _link_values(self, last: Floats) -> None:
         """Where an episode went on, the value of what came after is the value of the next observation."""
-        tensors = self._tensors
-        following = torch.cat((tensors["values"][1:], last[None]))
-        torch.where(tensors["continues"], following, tensors["next_values"], out=tensors["next_values"])
+        arrays = self._arrays
+        following = np.concatenate((arrays["values"][1:], last[None]))
+        np.copyto(arrays["next_values"], following, where=arrays["continues"])

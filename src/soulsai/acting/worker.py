@@ -12,15 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsai.acting.actor import Actor, Stopped
+from soulsai.acting.light import LightNetwork
 from soulsai.acting.world import World
 from soulsai.config.schema import Config
 from soulsai.experience import Chunk, Schema
-from soulsai.networks import PolicyNetwork
-from soulsai.networks.policy_network import weights_of
 from soulsai.transport.chunks import pack_chunk
 from soulsai.transport.frames import BadFrame, keep_freed_memory
 from soulsai.transport.links import Message, Progress, WorkerLink
-from soulsai.transport.policies import Policy, unpack_policy
+from soulsai.transport.policies import Policy, unpack_policy, weights_of
 from soulsgym.batch import Step
 
 FAILURES_IN_A_ROW = 3
@@ -33,7 +32,7 @@ has played for the share. Then some other may be gone, and it plays on."""
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.5, 10.0
 
 log = logging.getLogger(__name__)
-Networks = Mapping[str, PolicyNetwork]
+Networks = Mapping[str, LightNetwork]
 MakeActor = Callable[[World, Sequence[int]], Actor]
 
 
@@ -234,8 +233,8 @@ class Worker:
         try:
             policy = unpack_policy(data, run=self._link.run)
             for name, network in self._networks.items():
-                network.load_state_dict(weights_of(name, policy.tensors))
-        except (BadFrame, RuntimeError) as error:  # RuntimeError: tensors of other networks
+                network.load(weights_of(name, policy.tensors))
+        except (BadFrame, ValueError) as error:  # ValueError: tensors of other networks
             if str(error) not in self._told:
                 self._told.add(str(error))
                 log.warning("a policy was passed over: %s", error)

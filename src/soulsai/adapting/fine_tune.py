@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsai.acting.policy import Policy, mix_random
+from soulsai.acting.network import mix_random
+from soulsai.acting.policy import Policy
 from soulsai.acting.transitions import TransitionActor
 from soulsai.acting.world import FightWorld
 from soulsai.algorithms.algorithm import Learner

@@ -1,6 +1,7 @@
 """What an algorithm is: it brings its settings, networks, actor, learner, experience, metrics and preflight rules.
 
 Nothing outside of an algorithm's folder asks which one it is. `soulsai/algorithms/NAME/algorithm.py` defines ALGORITHM.
+Workers read it too, and have no torch: it is loaded where something learns.
 """
 
 from __future__ import annotations
@@ -10,27 +11,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy.typing as npt
-import torch
 
 from soulsai.acting.actor import Actor
-from soulsai.acting.policy import NetworkPolicy
+from soulsai.acting.light import LightNetwork
 from soulsai.acting.world import World
 from soulsai.algorithms.findings import Finding, Sample, UselessSettings
-from soulsai.checkpoints.store import Checkpoint
 from soulsai.config.schema import Config
 from soulsai.experience import Chunk, Schema, Sizes
-from soulsai.networks import Adam, FlatParameters, PolicyNetwork
-from soulsai.networks.parallel import Threads
-from soulsai.replay import ReplayStore
 from soulsai.telemetry.clock import LoopClock
 
-Networks: TypeAlias = dict[str, PolicyNetwork]
-Arrays: TypeAlias = dict[str, torch.Tensor | npt.NDArray[Any]]
-Parts: TypeAlias = dict[str, Arrays]
-Metrics: TypeAlias = dict[str, float | torch.Tensor]
+if TYPE_CHECKING:
+    import torch
+
+    from soulsai.acting.policy import NetworkPolicy
+    from soulsai.checkpoints.store import Checkpoint
+    from soulsai.networks import Adam, FlatParameters, PolicyNetwork
+    from soulsai.replay import ReplayStore
+
+Networks: TypeAlias = "dict[str, PolicyNetwork]"
+LightNetworks: TypeAlias = dict[str, LightNetwork]
+Arrays: TypeAlias = "dict[str, torch.Tensor | npt.NDArray[Any]]"
+Parts: TypeAlias = "dict[str, Arrays]"
+Metrics: TypeAlias = "dict[str, float | torch.Tensor]"
 
 
 @dataclass
@@ -53,6 +58,10 @@ class Learner(ABC):
     """What it remembers of the experience it took in; none: it learns from each chunk once."""
 
     def __init__(self, config: Config, schema: Schema, device: torch.device) -> None:
+        import torch
+
+        from soulsai.networks.parallel import Threads
+
         self.config, self.schema, self.device = config, schema, device
         self.counters, self.clock = Counters(), LoopClock()
         self.threads = Threads(threads_of(config) if device.type == "cpu" else 1)
@@ -129,8 +138,17 @@ class Algorithm(ABC):
         """The networks that its policy is made of, by name."""
 
     @abstractmethod
+    def light_networks(self, config: Config, sizes: Sizes) -> LightNetworks:
+        """The same for a worker, which plays with the weights of others and has no torch."""
+
+    @abstractmethod
     def actor(
-        self, config: Config, world: World, networks: Networks, seed: Sequence[int], clock: LoopClock | None = None
+        self,
+        config: Config,
+        world: World,
+        networks: Networks | LightNetworks,
+        seed: Sequence[int],
+        clock: LoopClock | None = None,
     ) -> Actor:
         """What plays with the networks; all its randomness comes from `seed`."""
 
@@ -162,6 +180,8 @@ class Algorithm(ABC):
         """The greedy policy of the networks as they are, without noise; it changes with further learning."""
         for network in networks.values():
             network.quiet()
+        from soulsai.acting.policy import NetworkPolicy
+
         return NetworkPolicy(*networks.values())
 
 
@@ -173,6 +193,8 @@ def algorithm_of(config: Config) -> Algorithm:
 
 def tensors_of(chunk: Chunk) -> dict[str, torch.Tensor]:
     """The columns of a chunk; those of a message cannot be written to, which torch cannot say of a tensor: copies."""
+    import torch
+
     return {
         name: torch.from_numpy(array if array.flags.writeable else array.copy())
         for name, array in chunk.columns.items()

@@ -1,37 +1,13 @@
-"""What all algorithms with rollouts share: one network for policy and value, and rollouts that are used once."""
+"""What all learners with rollouts share: one network for policy and value, and rollouts that are used once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 
-from soulsai.acting.actor import Actor
-from soulsai.acting.rollouts import RolloutActor
-from soulsai.acting.world import World, sizes_of
-from soulsai.algorithms.algorithm import Algorithm, Learner, Networks
+from soulsai.algorithms.algorithm import Learner, Networks
 from soulsai.config.schema import Config
-from soulsai.experience import Chunk, Schema, Sizes
+from soulsai.experience import Chunk, Schema
 from soulsai.networks import ActorCritic, Adam, FlatParameters
-from soulsai.telemetry.clock import LoopClock
-
-
-class RolloutAlgorithm(Algorithm):
-    """Plays rollouts with one network."""
-
-    def networks(self, config: Config, sizes: Sizes) -> Networks:
-        """One for policy and value."""
-        return {"network": ActorCritic(sizes.observation_size, sizes.num_actions, config.network)}
-
-    def actor(
-        self, config: Config, world: World, networks: Networks, seed: Sequence[int], clock: LoopClock | None = None
-    ) -> Actor:
-        """Plays rollouts."""
-        network = networks["network"]
-        assert isinstance(network, ActorCritic)
-        schema = self.schema(config, sizes_of(world))
-        gamma, masks = self.gamma(config), config.actions.masks
-        return RolloutActor(world, schema, network, gamma=gamma, masks=masks, seed=seed, clock=clock)
 
 
 class RolloutLearner(Learner):

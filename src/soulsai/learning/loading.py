@@ -18,10 +18,10 @@ from soulsai.errors import ConfigError, RunError
 from soulsai.experience import Sizes
 from soulsai.learning.candidates import Candidate, Warn
 from soulsai.learning.wiring import build_actions, build_encoder, main_spec
-from soulsai.networks.policy_network import weights_of
 from soulsai.runs.fight_files import config_of
 from soulsai.runs.run import Run
 from soulsai.runs.summary import ZOO, open_trained
+from soulsai.transport.policies import weights_of
 
 Tensors = Mapping[str, torch.Tensor]
 log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from soulsai.learning.preflight import preflight
 from soulsai.learning.scoring import evaluate_policy, gym_returns
 from soulsai.learning.sources import Start
 from soulsai.learning.training import Training, View, final_policy
-from soulsai.learning.wiring import against, build_fleet_loop, build_world, game_parts, smallest
+from soulsai.learning.wiring import against, build_fleet_loop, compile_parts, game_parts
 from soulsai.runs.metrics import MetricsReader
 from soulsai.runs.requests import KEPT, Requests
 from soulsai.runs.run import Run
@@ -59,14 +59,6 @@ class Fleet:
 
     link: LearnerLink
     start: Start
-
-
-def compile_parts(config: Config) -> None:
-    """Let everything compiled be compiled, or read from the cache, before the clock of training starts."""
-    world = build_world(smallest(config))
-    world.reset(0)
-    world.step(world.masks.argmax(axis=1))
-    world.close()
 
 
 def run_session(

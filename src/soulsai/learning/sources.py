@@ -21,7 +21,7 @@ from soulsai.networks.parallel import Threads
 from soulsai.transport.chunks import unpack_chunk
 from soulsai.transport.frames import BadFrame, Header
 from soulsai.transport.links import LearnerLink, Message, lag_of, version_of
-from soulsai.transport.policies import Policy, pack_policy
+from soulsai.transport.policies import Policy, arrays_of, pack_policy
 
 WAIT_S = 0.2
 """How long to wait for experience before looking up."""
@@ -327,13 +327,13 @@ class FleetSource(Source):
     def _publish(self, learner: Learner) -> None:
         self._number += 1
         tensors = {
-            f"{name}.{key}": value.detach().cpu()
+            f"{name}.{key}": value
             for name, network in learner.networks.items()
             for key, value in network.state_dict().items()
         }
         share = -(-self._rows_of_update // max(1, self._workers)) if self._workers_wait else 0
         with learner.clock.phase("publish"):
-            policy = Policy(self.version, learner.counters.steps, tensors, share)
+            policy = Policy(self.version, learner.counters.steps, arrays_of(tensors), share)
             self.link.publish(self.version, pack_policy(policy, run=self._start.run))
         self._published_updates, self._published_s = learner.counters.updates, time.monotonic()
 

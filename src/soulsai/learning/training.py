@@ -21,12 +21,12 @@ from soulsai.learning.saving import CheckpointWriter, State, copy_parts
 from soulsai.learning.scoring import PolicyScore, score_policy
 from soulsai.learning.showing import EvaluationFiles
 from soulsai.learning.wiring import build_loop, build_worlds
-from soulsai.networks.policy_network import weights_of
 from soulsai.runs.requests import KEPT, LOOK_EVERY_S, Requests, asked
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
 from soulsai.telemetry.clock import TELEMETRY
 from soulsai.telemetry.sinks import Sink, Sinks, TensorBoardSink, open_sinks, resume_sinks
+from soulsai.transport.policies import weights_of
 from soulsgym.errors import GameError
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""Where everything is put together: from a config to worlds, loops and fighters."""
+"""Where everything is put together: from a config to worlds, loops and fighters.
+
+Workers are put together here too, and have no torch: what needs it is loaded where it is used.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,17 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
-import torch
 from msgspec.structs import asdict, replace
 
 from soulsai.acting.actor import Actor
 from soulsai.acting.episodes import Episodes
 from soulsai.acting.gym_world import GymWorld
-from soulsai.acting.policy import Policy
 from soulsai.acting.worker import Worker
 from soulsai.acting.world import FightWorld, JointWorld, World, sizes_of
 from soulsai.algorithms.algorithm import algorithm_of, threads_of
 from soulsai.config.schema import DRAWN, Config, StartsConfig
 from soulsai.errors import ConfigError
 from soulsai.evaluation.fighter import PolicyFighter
-from soulsai.learning.loop import Loop
-from soulsai.learning.sources import ActorSource, FleetSource, Start
-from soulsai.networks.parallel import Threads
 from soulsai.runs.fight_files import files_of, parts_of
 from soulsai.transport.links import LearnerLink, WorkerLink
 from soulsgym.batch import FightBatch
@@ -38,6 +36,11 @@ from soulsgym.spec import FightSpec, load_fight
 from soulsgym.spec.population import Population, drawn_count
 
 if TYPE_CHECKING:
+    import torch
+
+    from soulsai.acting.policy import Policy
+    from soulsai.learning.loop import Loop
+    from soulsai.learning.sources import Start
     from soulsgym.target import TargetOptions
 
 ACTOR = 2
@@ -50,6 +53,8 @@ FIGHTS_WORTH_A_THREAD = 256
 
 def device_of(config: Config) -> torch.device:
     """Where to train."""
+    import torch
+
     wanted = config.run.device
     if wanted == "cuda" and not torch.cuda.is_available():
         raise ConfigError("run.device = 'cuda' but torch sees no CUDA device; use --set run.device=cpu")
@@ -82,6 +87,10 @@ def _shared_out(number: int, among: int) -> list[int]:
 
 def build_loop(config: Config, *worlds: World) -> Loop:
     """The loop of a learner that plays itself, in one world or in several at once."""
+    from soulsai.learning.loop import Loop
+    from soulsai.learning.sources import ActorSource
+    from soulsai.networks.parallel import Threads
+
     algorithm, seed = algorithm_of(config), config.run.seed
     learner = algorithm.learner(config, sizes_of(worlds[0]), device_of(config))
     # The first plays on the learner's thread, by its clock.
@@ -115,6 +124,9 @@ def _share_drawn(variant: str, count: int) -> str:
 
 def build_fleet_loop(config: Config, link: LearnerLink, start: Start, say: Callable[[str], None]) -> Loop:
     """The loop of a learner whose workers are at the other end of the link."""
+    from soulsai.learning.loop import Loop
+    from soulsai.learning.sources import FleetSource
+
     algorithm, world = algorithm_of(config), build_world(smallest(config))
     sizes, episodes = sizes_of(world), Episodes(world.term_names, fights=config.world == "fight")
     world.close()
@@ -144,7 +156,7 @@ def build_worker(
     algorithm, world = algorithm_of(config), build_world(smallest(config))
     sizes = sizes_of(world)
     world.close()
-    networks = algorithm.networks(config, sizes)
+    networks = algorithm.light_networks(config, sizes)
 
     def make_actor(world: World, seed: Sequence[int]) -> Actor:
         actor = algorithm.actor(config, world, networks, seed)
@@ -162,6 +174,25 @@ def build_worker(
         pace=pace,
         touch=touch,
     )
+
+
+def compile_parts(config: Config) -> None:
+    """Let everything compiled be compiled, or read from the cache, before it is needed."""
+    world = build_world(smallest(config))
+    world.reset(0)
+    world.step(world.masks.argmax(axis=1))
+    world.close()
+
+
+def compile_worker(config: Config) -> None:
+    """The same for everything that a worker does."""
+    algorithm, world = algorithm_of(config), build_world(smallest(config))
+    world.reset(0)
+    networks = algorithm.light_networks(config, sizes_of(world))
+    for network in networks.values():
+        network.clear()
+    algorithm.actor(config, world, networks, [0]).play()
+    world.close()
 
 
 def smallest(config: Config) -> Config:

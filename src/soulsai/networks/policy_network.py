@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from torch import Tensor, nn
@@ -34,8 +33,3 @@ class PolicyNetwork(nn.Module, ABC):
 
     def quiet(self) -> None:
         """Play without noise, if the network has any."""
-
-
-def weights_of(name: str, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Those of one network, of weights by network and name."""
-    return {key.removeprefix(f"{name}."): value for key, value in weights.items() if key.startswith(f"{name}.")}

@@ -95,6 +95,11 @@ class QNetwork(PolicyNetwork):
             return categorical_mean(out, self.support)
         return out.mean(2) if self.distribution == "quantile" else out
 
+    @property
+    def is_noisy(self) -> bool:
+        """Whether it explores by noise in its weights."""
+        return bool(self._noisy)
+
     def draw_noise(self, generator: torch.Generator) -> None:
         """New noise in the weights of the head; nothing to do without noisy layers."""
         for layer in self._noisy:

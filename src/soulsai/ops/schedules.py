@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 
 def linear(start: float, end: float, fraction: float) -> float:
@@ -11,7 +11,6 @@ def linear(start: float, end: float, fraction: float) -> float:
     return start + (end - start) * min(max(fraction, 0.0), 1.0)
 
 
-def spread_epsilons(epsilon: float, n: int, exponent: float) -> Tensor:
+def spread_epsilons(epsilon: float, n: int, exponent: float) -> npt.NDArray[np.float64]:
     """epsilon^(1 + i / (n - 1) * exponent) for actors i = 0 .. n - 1, in float64 (Horgan et al. 2018)."""
-    places = torch.arange(n, dtype=torch.float64) / max(n - 1, 1)
-    return torch.full((), epsilon, dtype=torch.float64) ** (1.0 + places * exponent)
+    return np.float64(epsilon) ** (1.0 + np.arange(n) / max(n - 1, 1) * exponent)

@@ -1,7 +1,8 @@
 """The one supervisor of processes: it starts them, watches them, starts them again and ends them.
 
 None outlives its parent. A Python function in a process of its own (`function`) sees a pipe close, and on Linux the
-system kills it as well; a program (`Command`) sees its input end, or is ended by the system where it does not read any.
+system kills it as well; many of a kind may be `forked` from a process that has loaded what all of them need. A program
+(`Command`) sees its input end, or is ended by the system where it does not read any.
 Linux ends a process with the thread that started it, so a supervisor's thread lives for as long as its processes do.
 """
 
@@ -46,6 +47,7 @@ NEW_GROUP: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 
 log = logging.getLogger(__name__)
 _spawn = multiprocessing.get_context("spawn")
+CAN_FORK = sys.platform == "linux"
 
 
 class Process:
@@ -221,15 +223,38 @@ class Control:
                 log.exception("a process that was asked to stop cannot prepare for it")
 
 
+def prepare_forks(module: str, settings: Mapping[str, str]) -> None:
+    """Start the process that functions are `forked` from, if it does not run yet: it imports `module`, with these
+    environment variables, and what it holds then exists once. On Linux; elsewhere this does nothing."""
+    if not CAN_FORK:
+        return
+    from multiprocessing import forkserver
+
+    before = {name: os.environ.get(name) for name in settings}
+    forkserver.set_forkserver_preload([module])
+    os.environ.update(settings)
+    try:
+        forkserver.ensure_running()
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
 def function(
-    target: Callable[..., None], arguments: Callable[[int], tuple[Any, ...]] = lambda index: ()
+    target: Callable[..., None],
+    arguments: Callable[[int], tuple[Any, ...]] = lambda index: (),
+    *,
+    forked: bool = False,
 ) -> Callable[[int], Process]:
-    """How a supervisor starts `target(control, *arguments(index))`; pipes among the arguments are given away."""
+    """How a supervisor starts `target(control, *arguments(index))`; pipes among the arguments are given away.
+
+    One that is `forked` begins with what the process of `prepare_forks` has loaded.
+    """
     if "<" in target.__qualname__:
         from soulsgym.errors import MisuseError
 
         raise MisuseError(f"{target.__qualname__} cannot run in another process: make it a function of a module")
-    return lambda index: _Function(target, index, arguments(index))
+    return lambda index: _Function(target, index, arguments(index), forked and CAN_FORK)
 
 
 class _Function(Process):
@@ -237,11 +262,12 @@ class _Function(Process):
 
     _handle: BaseProcess
 
-    def __init__(self, target: Callable[..., None], index: int, arguments: tuple[Any, ...]) -> None:
+    def __init__(self, target: Callable[..., None], index: int, arguments: tuple[Any, ...], forked: bool) -> None:
         self._counts = _spawn.RawArray(ctypes.c_uint64, 2)
         self._control, theirs = multiprocessing.Pipe()
-        words = (os.getpid(), target, index, theirs, self._counts, arguments)
-        self._handle = _spawn.Process(target=_call, args=words, name=f"{target.__name__} {index}")
+        words = (0 if forked else os.getpid(), target, index, theirs, self._counts, arguments)
+        context: Any = multiprocessing.get_context("forkserver") if forked else _spawn
+        self._handle = context.Process(target=_call, args=words, name=f"{target.__name__} {index}")
         try:
             self._handle.start()
         except BaseException:
@@ -521,8 +547,8 @@ def _keep_interrupts_out() -> None:
 
 def _call(parent: int, target: Callable[..., None], index: int, control: Connection, counts: Any,
           arguments: tuple[Any, ...]) -> None:  # fmt: skip
-    """All that the process of a function does."""
-    orphan.end_with_parent(parent, signal.SIGKILL)
+    """All that the process of a function does; without a `parent` it was forked from one that ends with ours."""
+    orphan.end_with_parent(parent or os.getppid(), signal.SIGKILL)
     me = Control(index, counts, lambda word: control.send_bytes(word.encode()[:LONGEST_WORD]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     # In another thread: locks are not for signal handlers.

@@ -21,7 +21,7 @@ from soulsai.processes.supervisor import Supervisor, function
 from soulsai.runs.run import Run
 from soulsai.runtime.runs import begin_run, resume_run
 from soulsai.runtime.serve import RedisOptions, Served, served_redis
-from soulsai.runtime.workers import TRIES, play_local
+from soulsai.runtime.workers import TRIES, play_local, prepare
 from soulsai.telemetry.sinks import Sink
 from soulsai.transport.local import LocalLearnerLink
 
@@ -119,9 +119,12 @@ def _local_workers(fleet: Fleet, workers: int) -> Iterator[tuple[FleetLink, Call
 
     def start() -> None:
         fleet.say(f"starting {workers} workers")
+        prepare(text)
         supervisor.start()
 
-    supervisor = Supervisor(function(play_local, arguments), workers, hang_s=limits.hang_s, tries=TRIES, say=fleet._say)
+    supervisor = Supervisor(
+        function(play_local, arguments, forked=True), workers, hang_s=limits.hang_s, tries=TRIES, say=fleet._say
+    )
     # Not before the preflight and compiling: there has to be a policy to play with.
     link = LocalLearnerLink(say=fleet._say, on_first_policy=start)
     try:

@@ -14,11 +14,10 @@ from msgspec.structs import replace
 from soulsai.config import check_names, config_from_toml, config_to_toml
 from soulsai.config.schema import Config
 from soulsai.errors import ConfigError, TransportError, WorkerError
-from soulsai.learning.session import compile_parts
-from soulsai.learning.wiring import environment_version, game_parts
+from soulsai.learning.wiring import compile_parts, environment_version, game_parts
 from soulsai.processes.supervisor import Supervisor, function
 from soulsai.runs.fight_files import parts_here, unpack, with_parts
-from soulsai.runtime.workers import TRIES, Assignment, Board, play_remote
+from soulsai.runtime.workers import TRIES, Assignment, Board, play_remote, prepare
 from soulsai.transport.links import ORDER
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import Stopped
@@ -121,9 +120,11 @@ def _play(address: Address, welcome: Welcome, joined_s: float, config: Config, w
     """Play until all workers have ended, or are to stop: what they did, their last words, and why some cannot play."""
     # Files of the learner's were unpacked by this process, and stay as long as it does.
     text = config_to_toml(config)
+    if not game:
+        prepare(text)
     assignment = Assignment(address.url(), address.ca, text, welcome.package, pace, patience_s, joined_s, game)
     board = Board(workers)
-    start = function(play_remote, lambda index: (board, assignment, supervisor.last_word(index)))
+    start = function(play_remote, lambda index: (board, assignment, supervisor.last_word(index)), forked=not game)
     supervisor = Supervisor(start, workers, hang_s=config.fleet.hang_s, tries=TRIES, say=say)
     supervisor.start()
     try:

@@ -29,6 +29,9 @@ NUMBERS = ("policy", "steps", "steps_per_s", "episodes", "wins", "fights", "unse
 GROWING = ("steps", "episodes", "wins", "fights", "sent", "dropped")
 """Those that the next process of a worker goes on counting."""
 TOUCH_S = 1.0
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+CONFIG = "SOULS_WORKER_CONFIG"
+"""The environment variable in which the process that workers are forked from finds their config."""
 TRIES = 4
 """Processes of a worker whose environment fails before anything was sent, until it is given up."""
 
@@ -73,6 +76,13 @@ class Board:
     def total(self, name: str) -> float:
         """The sum of a number over all workers."""
         return sum(self.read(index)[name] for index in range(self.count))
+
+
+def prepare(config_toml: str) -> None:
+    """Start the process that workers of this config are forked from (`soulsai.runtime.template`)."""
+    from soulsai.processes.supervisor import prepare_forks
+
+    prepare_forks("soulsai.runtime.template", {CONFIG: config_toml, **ONE_THREAD})
 
 
 def play_local(
@@ -180,8 +190,5 @@ def watched(link: WorkerLink, control: Control, tell: Callable[[], None] = lambd
 
 
 def _use_one_thread() -> None:
-    """Before torch is loaded: beside each other, processes with many threads each are slower."""
-    os.environ["OMP_NUM_THREADS"] = "1"
-    import torch
-
-    torch.set_num_threads(1)
+    """Before NumPy is loaded: beside each other, processes with many threads each are slower."""
+    os.environ.update(ONE_THREAD)

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import torch
+import numpy.typing as npt
+import safetensors.numpy
 
-from soulsai.checkpoints.part import part_from_bytes, part_to_bytes
 from soulsai.transport.frames import BadFrame, Kind, decode, encode
 from soulsgym.errors import MisuseError
 
-DTYPES = (torch.float32, torch.float64, torch.int64)
+if TYPE_CHECKING:
+    import torch
+
+Value = TypeVar("Value")
+Arrays = Mapping[str, npt.NDArray[Any]]
+DTYPES = tuple(np.dtype(kind) for kind in (np.float32, np.float64, np.int64))
 """What weights and running statistics are made of."""
 LENGTH_BYTES = 8
 LARGEST_TABLE = 1 << 20
 """Bytes of the table of tensors in front of them."""
+
+
+def arrays_of(tensors: Mapping[str, torch.Tensor]) -> Arrays:
+    """Tensors of torch as a policy holds them; on the processor they go on changing with the tensors."""
+    return {name: tensor.numpy(force=True) for name, tensor in tensors.items()}
 
 
 @dataclass(frozen=True)
@@ -27,18 +39,19 @@ class Policy:
 
     version: int
     steps: int
-    tensors: dict[str, torch.Tensor]
+    tensors: Arrays
     share: int = 0
 
 
 def pack_policy(policy: Policy, *, run: str) -> bytes:
-    """The frame of a policy; the tensors may be views, on any device, and are not changed."""
+    """The frame of a policy, with what its arrays hold at this moment; they may be views and are not changed."""
     if policy.version < 1 or not policy.tensors:
         raise MisuseError(f"version {policy.version} with {len(policy.tensors)} tensors is no policy to play with")
     for name, tensor in policy.tensors.items():
         if tensor.dtype not in DTYPES:
             raise MisuseError(f"{name} has the dtype {tensor.dtype}: policies carry {', '.join(map(str, DTYPES))}")
-    stored = np.frombuffer(part_to_bytes(policy.tensors), np.uint8)
+    contiguous = {name: np.asarray(array, order="C") for name, array in policy.tensors.items()}
+    stored = np.frombuffer(safetensors.numpy.save(contiguous), np.uint8)
     return encode(Kind.POLICY, run=run, policy=policy.version, steps=policy.steps, rows=policy.share,
                   arrays={"tensors": stored})  # fmt: skip
 
@@ -56,18 +69,23 @@ def unpack_policy(data: bytes, *, run: str) -> Policy:
         raise BadFrame("invalid", "it has no version")
     tensors = _loaded(stored.tobytes())
     for name, tensor in tensors.items():
-        if tensor.dtype not in DTYPES or not bool(tensor.isfinite().all()):
+        if tensor.dtype not in DTYPES or not np.isfinite(tensor).all():
             raise BadFrame("invalid", f"{name[:80]!r} is no tensor of finite numbers")
     return Policy(header.policy, header.steps, tensors, header.rows)
 
 
-def _loaded(data: bytes) -> dict[str, torch.Tensor]:
+def weights_of(name: str, weights: Mapping[str, Value]) -> dict[str, Value]:
+    """Those of one network, of weights by network and name."""
+    return {key.removeprefix(f"{name}."): value for key, value in weights.items() if key.startswith(f"{name}.")}
+
+
+def _loaded(data: bytes) -> Arrays:
     if not len(data) > LENGTH_BYTES or int.from_bytes(data[:LENGTH_BYTES], "little") > LARGEST_TABLE:
         raise BadFrame("invalid", "the table of tensors is missing or too long")
     try:
-        tensors = part_from_bytes(data)
-    except (KeyError, ValueError, TypeError, OverflowError, RuntimeError, AssertionError) as error:
-        # Beside damage: a dtype that torch does not have, or a shape that no tensor without elements can have.
+        tensors = safetensors.numpy.load(data)
+    except (safetensors.SafetensorError, KeyError, ValueError, TypeError, OverflowError, RuntimeError) as error:
+        # Beside damage: a dtype that NumPy does not have, or a shape that no array without elements can have.
         raise BadFrame("invalid", f"the tensors cannot be read: {type(error).__name__}: {error}") from error
     if not tensors:
         raise BadFrame("invalid", "it holds no tensors")

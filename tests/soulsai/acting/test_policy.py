@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from soulsai.acting.policy import NetworkPolicy, mix_random
+from soulsai.acting.network import mix_random
+from soulsai.acting.policy import NetworkPolicy
 from soulsai.config.schema import NetworkConfig
 from soulsai.networks import ActorCritic, QNetwork
 

@@ -107,14 +107,14 @@ def test_without_masks_everything_may_be_chosen(scripted_world):
 
 
 def test_it_plays_with_weights_that_are_loaded_later(scripted_world):
-    """As a worker gets them; its network is not flat before."""
+    """The network is not flat before."""
     world = scripted_world(2, 3, repeat({}))
     actor = make_actor(world, (0.0, 0.0, 0.0), rollout=2)
     actor.play()
     other = plain_network(3, (-50.0, 50.0, -50.0))
     with torch.no_grad():
         other.value_head.bias[:] = 7.0
-    actor._network.load_state_dict(other.state_dict())
+    actor._network.network.load_state_dict(other.state_dict())
     found = actor.play().columns
     assert (found["actions"] == 1).all()
     assert (found["values"] == found["observations"][:, :, 0] + 7.0).all()

@@ -13,7 +13,7 @@ from soulsai.experience import Sizes
 from soulsai.learning import wiring
 from soulsai.learning.wiring import build_worker, build_world
 from soulsai.transport.chunks import unpack_chunk
-from soulsai.transport.policies import Policy, pack_policy
+from soulsai.transport.policies import Policy, arrays_of, pack_policy
 
 Q = with_settings(
     load_preset("cartpole-dqn"), ["fleet.chunk_rows=64", "fleet.chunk_s=60", "q.warmup_steps=0", "q.n_step=3"]
@@ -26,7 +26,7 @@ def policy_of(config, version=7, run="run"):
     networks = algorithm_of(config).networks(config, SIZES)
     tensors = {f"{name}.{key}": value for name, net in networks.items() for key, value in net.state_dict().items()}
     share = 32 if config is PPO else 0
-    return version, pack_policy(Policy(version, 100, tensors, share), run=run)
+    return version, pack_policy(Policy(version, 100, arrays_of(tensors), share), run=run)
 
 
 def opened(message, config):
@@ -101,7 +101,7 @@ class Failing:
 
 def worker_in(make_world, link, config=Q):
     algorithm = algorithm_of(config)
-    networks = algorithm.networks(config, SIZES)
+    networks = algorithm.light_networks(config, SIZES)
     return Worker(
         config,
         link,

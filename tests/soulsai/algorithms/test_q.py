@@ -463,7 +463,7 @@ def test_noise_is_new_for_every_action_and_comes_from_the_actors_seed():
         actor, found = actor_of(learner, seed), []
         for _ in range(3):
             actor.play()
-            found.append(tuple(actor._networks[0].head.noise_in.tolist()))
+            found.append(tuple(actor._networks[0].network.head.noise_in.tolist()))
         return found
 
     assert len(set(noises(1))) == 3
@@ -476,7 +476,7 @@ def test_actors_share_the_weights_but_not_the_noise():
     learner = made(NetworkConfig(hidden=(4,), normalize=True), noisy=True, epsilon=0.0, final_epsilon=0.0)
     first, second = actor_of(learner, 1), actor_of(learner, 2)
     first.play()
-    (net,) = first._networks
+    net = first._networks[0].network
     noise = net.head.noise_in.clone()
     second.play()
     learn(learner, chain())

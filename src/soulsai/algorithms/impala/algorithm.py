@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-import torch
+from typing import TYPE_CHECKING
 
 from soulsai.acting.rollouts import ROLLOUT
 from soulsai.algorithms.algorithm import Learner
 from soulsai.algorithms.findings import Finding, Sample, rate_findings
 from soulsai.algorithms.impala.config import ImpalaConfig
-from soulsai.algorithms.impala.learner import ImpalaLearner
-from soulsai.algorithms.rollout_learner import RolloutAlgorithm
+from soulsai.algorithms.rollout_algorithm import RolloutAlgorithm
 from soulsai.config.schema import Config
 from soulsai.experience import Schema, Sizes
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Impala(RolloutAlgorithm):
@@ -27,6 +28,8 @@ class Impala(RolloutAlgorithm):
 
     def learner(self, config: Config, sizes: Sizes, device: torch.device) -> Learner:
         """Learns from sequences, each once."""
+        from soulsai.algorithms.impala.learner import ImpalaLearner
+
         return ImpalaLearner(config, self.schema(config, sizes), device)
 
     def gamma(self, config: Config) -> float:

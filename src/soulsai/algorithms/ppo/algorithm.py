@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-
-import torch
+from typing import TYPE_CHECKING
 
 from soulsai.acting.rollouts import ROLLOUT
 from soulsai.algorithms.algorithm import Learner
 from soulsai.algorithms.findings import Finding, Sample, rate_findings
 from soulsai.algorithms.ppo.config import PPOConfig
-from soulsai.algorithms.ppo.learner import PPOLearner
-from soulsai.algorithms.rollout_learner import RolloutAlgorithm
+from soulsai.algorithms.rollout_algorithm import RolloutAlgorithm
 from soulsai.config.schema import Config
 from soulsai.experience import Schema, Sizes
+
+if TYPE_CHECKING:
+    import torch
 
 MOST_EPOCHS = 20
 """Beyond, the clipped ratios leave nothing to learn from."""
@@ -32,6 +33,8 @@ class PPO(RolloutAlgorithm):
 
     def learner(self, config: Config, sizes: Sizes, device: torch.device) -> Learner:
         """Learns from rollouts, each once."""
+        from soulsai.algorithms.ppo.learner import PPOLearner
+
         return PPOLearner(config, self.schema(config, sizes), device)
 
     def gamma(self, config: Config) -> float:

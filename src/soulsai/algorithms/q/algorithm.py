@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
-import torch
 
 from soulsai.acting.actor import Actor
-from soulsai.acting.policy import NetworkPolicy, mix_random
+from soulsai.acting.light import LightQNetwork
+from soulsai.acting.network import Actions, Flags, Floats, acting_network, best_open, mix_random
 from soulsai.acting.transitions import TransitionActor
 from soulsai.acting.world import World, sizes_of
-from soulsai.algorithms.algorithm import Algorithm, Learner, Networks
+from soulsai.algorithms.algorithm import Algorithm, Learner, LightNetworks, Networks
 from soulsai.algorithms.findings import Finding, Sample, UselessSettings
-from soulsai.algorithms.q.config import QConfig
+from soulsai.algorithms.q.config import QConfig, names_of
 from soulsai.algorithms.q.exploration import epsilons
-from soulsai.algorithms.q.learner import QLearner
-from soulsai.algorithms.q.networks import build_network, names_of
 from soulsai.algorithms.q.preflight import findings, useless
 from soulsai.config.schema import Config
 from soulsai.experience import Schema, Sizes
-from soulsai.networks import PolicyNetwork, QNetwork
 from soulsai.replay.n_step import TRANSITION
 from soulsai.telemetry.clock import LoopClock
+
+if TYPE_CHECKING:
+    import torch
 
 
 class QLearning(Algorithm):
@@ -38,11 +37,35 @@ class QLearning(Algorithm):
 
     def networks(self, config: Config, sizes: Sizes) -> Networks:
         """The online network, or both twins."""
+        from soulsai.algorithms.q.networks import build_network
+
         names = names_of(config.section(QConfig))
         return {name: build_network(config, sizes.observation_size, sizes.num_actions) for name in names}
 
+    def light_networks(self, config: Config, sizes: Sizes) -> LightNetworks:
+        """The same without torch."""
+        q = config.section(QConfig)
+        return {
+            name: LightQNetwork(
+                sizes.observation_size,
+                sizes.num_actions,
+                config.network,
+                dueling=q.dueling,
+                noisy=q.noisy,
+                distribution=q.distribution,
+                atoms=q.atoms,
+                value_range=q.value_range,
+            )
+            for name in names_of(q)
+        }
+
     def actor(
-        self, config: Config, world: World, networks: Networks, seed: Sequence[int], clock: LoopClock | None = None
+        self,
+        config: Config,
+        world: World,
+        networks: Networks | LightNetworks,
+        seed: Sequence[int],
+        clock: LoopClock | None = None,
     ) -> Actor:
         """Plays the best action, and a share of random ones."""
         q, schema = config.section(QConfig), self.schema(config, sizes_of(world))
@@ -50,6 +73,8 @@ class QLearning(Algorithm):
 
     def learner(self, config: Config, sizes: Sizes, device: torch.device) -> Learner:
         """Learns from a replay."""
+        from soulsai.algorithms.q.learner import QLearner
+
         return QLearner(config, self.schema(config, sizes), device)
 
     def gamma(self, config: Config) -> float:
@@ -73,7 +98,7 @@ class QActor(TransitionActor):
         settings: QConfig,
         world: World,
         schema: Schema,
-        networks: Networks,
+        networks: Networks | LightNetworks,
         *,
         masks: bool,
         seed: Sequence[int],
@@ -89,31 +114,15 @@ class QActor(TransitionActor):
             seed=seed,
             clock=clock,
         )
-        # Several actors may play with the same networks at once, and the learner draws noise for itself.
-        own = [_with_own_noise(network) for network in networks.values()] if settings.noisy else [*networks.values()]
-        self._settings, self._networks = settings, own
-        self._policy = NetworkPolicy(*own)
+        self._settings, self._networks = settings, [acting_network(network) for network in networks.values()]
 
-    def _pick(
-        self, observations: npt.NDArray[np.float32], masks: npt.NDArray[np.bool_], generator: np.random.Generator
-    ) -> npt.NDArray[np.int64]:
+    def _pick(self, observations: Floats, masks: Flags, generator: np.random.Generator) -> Actions:
         if self._settings.noisy:
-            noise = torch.Generator().manual_seed(int(generator.integers(2**62)))
             for network in self._networks:
-                assert isinstance(network, QNetwork)
-                network.draw_noise(noise)
-        greedy = self._policy.choose(observations, masks)
+                network.draw_noise(int(generator.integers(2**62)))
+        first, *others = (network.scores(observations) for network in self._networks)
+        greedy = best_open(sum(others, first), masks)
         return mix_random(greedy, masks, epsilons(self._settings, self.steps, len(greedy)), generator)
-
-
-def _with_own_noise(network: PolicyNetwork) -> PolicyNetwork:
-    """The same weights and the same scale of inputs, with other noise."""
-    assert isinstance(network, QNetwork)
-    own = copy.deepcopy(network)
-    for mine, shared in zip(own.parameters(), network.parameters(), strict=True):
-        mine.data = shared.data
-    own.normalizer = network.normalizer
-    return own
 
 
 ALGORITHM = QLearning()

@@ -63,6 +63,11 @@ class QConfig(Struct, frozen=True):
     ] = 0.0
 
 
+def names_of(q: QConfig) -> tuple[str, ...]:
+    """The names of the networks that act together."""
+    return ("network", "twin") if q.twin or q.clipped else ("network",)
+
+
 def problems(config: Config) -> Iterator[str]:
     """What cannot work together."""
     q, capacity = config.section(QConfig), config.replay.capacity

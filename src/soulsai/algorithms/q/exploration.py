@@ -14,4 +14,4 @@ def epsilons(q: QConfig, step: int, n: int) -> npt.NDArray[np.float64]:
     if q.random_warmup and step < q.warmup_steps:
         return np.ones(n)
     epsilon = linear(q.epsilon, q.final_epsilon, min(1.0, step / q.epsilon_steps))
-    return np.asarray(spread_epsilons(epsilon, n, q.spread)) if q.spread else np.full(n, epsilon)
+    return spread_epsilons(epsilon, n, q.spread) if q.spread else np.full(n, epsilon)

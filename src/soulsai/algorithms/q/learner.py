@@ -11,9 +11,9 @@ import torch
 
 from soulsai.algorithms.algorithm import Metrics, Networks
 from soulsai.algorithms.q.compiled import look_ahead, write_gradient
-from soulsai.algorithms.q.config import QConfig
+from soulsai.algorithms.q.config import QConfig, names_of
 from soulsai.algorithms.q.exploration import epsilons
-from soulsai.algorithms.q.networks import build_network, names_of
+from soulsai.algorithms.q.networks import build_network
 from soulsai.algorithms.replay_learner import ReplayLearner
 from soulsai.config.schema import Config
 from soulsai.experience import Array, Schema

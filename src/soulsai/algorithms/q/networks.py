@@ -6,8 +6,6 @@ from soulsai.algorithms.q.config import QConfig
 from soulsai.config.schema import Config
 from soulsai.networks import QNetwork
 
-NAMES = ("network", "twin")
-
 
 def build_network(config: Config, observation_size: int, num_actions: int) -> QNetwork:
     """One network as the settings want it."""
@@ -22,8 +20,3 @@ def build_network(config: Config, observation_size: int, num_actions: int) -> QN
         atoms=q.atoms,
         value_range=q.value_range,
     )
-
-
-def names_of(q: QConfig) -> tuple[str, ...]:
-    """The names of the networks that act together."""
-    return NAMES if q.twin or q.clipped else NAMES[:1]

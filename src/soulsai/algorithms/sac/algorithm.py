@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
-import torch
 
 from soulsai.acting.actor import Actor
+from soulsai.acting.light import LightActorCritic
+from soulsai.acting.network import ActingNetwork, Actions, Flags, Floats, acting_network, draw_open
 from soulsai.acting.transitions import Choose, TransitionActor
 from soulsai.acting.world import World, sizes_of
-from soulsai.algorithms.algorithm import Algorithm, Learner, Networks
+from soulsai.algorithms.algorithm import Algorithm, Learner, LightNetworks, Networks
 from soulsai.algorithms.findings import Finding, Sample, UselessSettings, rate_findings
 from soulsai.algorithms.sac.config import SACConfig
-from soulsai.algorithms.sac.learner import SACLearner
 from soulsai.config.schema import Config
 from soulsai.experience import Schema, Sizes
-from soulsai.networks import ActorCritic, PolicyNetwork
-from soulsai.ops.masked import gumbel_sample, masked_logits
 from soulsai.replay.n_step import TRANSITION
 from soulsai.telemetry.clock import LoopClock
+
+if TYPE_CHECKING:
+    import torch
 
 
 class SAC(Algorithm):
@@ -34,17 +35,28 @@ class SAC(Algorithm):
 
     def networks(self, config: Config, sizes: Sizes) -> Networks:
         """The policy."""
+        from soulsai.networks import ActorCritic
+
         return {"network": ActorCritic(sizes.observation_size, sizes.num_actions, config.network)}
 
+    def light_networks(self, config: Config, sizes: Sizes) -> LightNetworks:
+        """The same without torch."""
+        return {"network": LightActorCritic(sizes.observation_size, sizes.num_actions, config.network)}
+
     def actor(
-        self, config: Config, world: World, networks: Networks, seed: Sequence[int], clock: LoopClock | None = None
+        self,
+        config: Config,
+        world: World,
+        networks: Networks | LightNetworks,
+        seed: Sequence[int],
+        clock: LoopClock | None = None,
     ) -> Actor:
         """Plays by the probabilities of the policy."""
         sac = config.section(SACConfig)
         return TransitionActor(
             world,
             self.schema(config, sizes_of(world)),
-            _draw_from(networks["network"]),
+            _draw_from(acting_network(networks["network"])),
             n_step=sac.n_step,
             gamma=sac.gamma,
             masks=config.actions.masks,
@@ -54,6 +66,8 @@ class SAC(Algorithm):
 
     def learner(self, config: Config, sizes: Sizes, device: torch.device) -> Learner:
         """Learns from a replay."""
+        from soulsai.algorithms.sac.learner import SACLearner
+
         return SACLearner(config, self.schema(config, sizes), device)
 
     def gamma(self, config: Config) -> float:
@@ -77,18 +91,10 @@ class SAC(Algorithm):
         yield UselessSettings(not config.replay.prioritized, unused, "replay.prioritized is false")
 
 
-def _draw_from(network: PolicyNetwork) -> Choose:
-    device = next(network.parameters()).device
-
-    @torch.no_grad()
-    def draw(
-        observations: npt.NDArray[np.float32], masks: npt.NDArray[np.bool_], generator: np.random.Generator
-    ) -> npt.NDArray[np.int64]:
-        logits = masked_logits(network.scores(torch.from_numpy(observations).to(device)).cpu(), torch.from_numpy(masks))
-        actions: npt.NDArray[np.int64] = gumbel_sample(
-            logits, torch.from_numpy(generator.random(logits.shape, np.float32))
-        ).numpy()
-        return actions
+def _draw_from(network: ActingNetwork) -> Choose:
+    def draw(observations: Floats, masks: Flags, generator: np.random.Generator) -> Actions:
+        logits = network.scores(observations)
+        return draw_open(logits, masks, generator.random(logits.shape, np.float32))
 
     return draw
 

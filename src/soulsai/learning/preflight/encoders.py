@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from soulsai.acting.policy import mix_random
+from soulsai.acting.network import mix_random
 from soulsai.algorithms.findings import Finding
 from soulsai.config.schema import Config
 from soulsai.learning.wiring import build_encoder, main_spec

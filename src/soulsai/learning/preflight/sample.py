@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from soulsai.acting.policy import mix_random
+from soulsai.acting.network import mix_random
 from soulsai.acting.world import World
 from soulsai.algorithms.algorithm import algorithm_of
 from soulsai.algorithms.findings import Floats, Sample
