@@ -29,7 +29,7 @@ from soulsgym.render.names import control_name, plain_name
 from soulsgym.sim.engine import KIND, SimEngine
 from soulsgym.sim.tables import TICKS_PER_STEP
 from soulsgym.spec import FightSpec
-from soulsgym.state import NUM_ACTIONS, Outcome, copied
+from soulsgym.state import FIGHT, NUM_ACTIONS, Outcome, copied
 
 WINDOW, AFTER = 20, 10
 """Steps before the death in which something may change, and steps that the player must live on after it."""
@@ -176,7 +176,7 @@ class _Window:
             here = starts == step
             fights[here], hidden[here] = engine.fights[here], engine.hidden[here]
         for one, start, fight in zip(self.fights, starts, fights, strict=True):
-            if one.fights[start].tobytes() != fight.tobytes():
+            if any(not np.array_equal(one.fights[name][start], fight[name]) for name in FIGHT.names or ()):
                 raise RecordingError(
                     f"{one.source}: is not what the simulator plays today; record it again with this version"
                 )
@@ -384,6 +384,12 @@ def killer_of(last: np.void, spec: FightSpec) -> str:
     return plain_name(spec.boss.moves[move].name) if 0 <= move < len(spec.boss.moves) else FALL
 
 
+def _grab_of(last: np.void, spec: FightSpec) -> str:
+    """The grab that led to the throw that killed."""
+    throw = spec.boss.moves[int(last["killed_by"])].name
+    return plain_name(next((move.name for move in spec.boss.moves if move.grab_move == throw), throw))
+
+
 def cause_of(one: Recording, spec: FightSpec) -> str:
     """What the player was doing when he died, and of what, such as "attacking into beast tail"."""
     blow = _fatal_record(one, spec)
@@ -391,7 +397,7 @@ def cause_of(one: Recording, spec: FightSpec) -> str:
     if last["outcome"] == Outcome.FELL:
         return "falling off the cliff"
     if blow < len(one) - 1:
-        return f"being caught by {killer_of(last, spec)}"
+        return f"being caught by {_grab_of(last, spec)}"
     killer, move = killer_of(last, spec), int(fight["player_move"])
     kind = spec.player.moves[move].kind if move >= 0 else ""
     if kind in ("attack", "riposte"):
@@ -442,6 +448,16 @@ def _during(window: _Window, spec: FightSpec, death: int, at: int) -> str:
         return f"while he is in {plain_name(row.name)}"
     over = all(hit.to_s < move_s for hit in row.hits)
     return f"{'after' if over else 'into'} the {plain_name(row.name)}"
+
+
+def summary_of(deaths: Sequence[Death], fights: int) -> str:
+    """How many deaths there were, and how many of them a change would have saved."""
+    changed = [death for death in deaths if death.change is not None]
+    survive = sum(death.survives for death in changed)
+    return (
+        f"{len(deaths)} deaths in {fights} fights. {len(changed)} of them had a way out in the last 2 s; played again "
+        f"from the seed with it, {survive} of {len(changed)} survive that attack."
+    )
 
 
 def causes_table(deaths: Sequence[Death]) -> list[tuple[str, str, str]]:
