@@ -26,6 +26,7 @@ COMMANDS = {
     "train": ("train:train", "Train an agent; the full fight against Iudex Gundyr by default."),
     "sweep": ("sweep:sweep", "Look for better settings with many short trainings."),
     "eval": ("eval:evaluate_run", "Measure a policy: win rate, times, and why it dies."),
+    "autopsy": ("autopsy:autopsy_of", "Say why a player died, and what would have saved him."),
     "compare": ("eval:compare_runs", "Say whether one of two policies is really better."),
     "dashboard": ("dashboard:dashboard", "Show runs in a web page, live."),
     "open": ("dashboard:open_page", "Show the report or the live page of a run in the browser."),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 from rich.console import Console
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from soulsai.evaluation.fighter import Fighter
     from soulsgym.play.session import PlaySession
     from soulsgym.spec import FightSpec
+    from soulsgym.state import Fights
 
 FOLDER = Path("recordings")
 NO_WINDOW = (
@@ -98,7 +100,7 @@ def _play(settings: FightSettings, seed: int, speed: float, size: tuple[int, int
     bindings = load_bindings(session.spec.title.id)
     try:
         window = PlayWindow(
-            session, bindings, speed=speed, size=size, board=board.rows, ended=lambda: _write(session, file)
+            session, bindings, speed=speed, size=size, board=board.rows, ended=lambda: _end(session, file)
         )
     except MisuseError as error:
         raise MisuseError(NO_WINDOW if "no window" in str(error) else str(error)) from error
@@ -112,6 +114,20 @@ def _play(settings: FightSettings, seed: int, speed: float, size: tuple[int, int
         head, *rows = board.rows()
         Console().print(make_table(head, rows, "Duel board"))
         typer.echo(f"{file}: {len(session.seeds)} fight{'s' * (len(session.seeds) > 1)}; see it: souls watch {file}")
+
+
+def _end(session: PlaySession, file: Path) -> str:
+    """Write what was played so far; what would have saved the player, if he died."""
+    from soulsai.evaluation.autopsy import autopsy
+
+    _write(session, file)
+    recording = session.recording()
+    try:
+        deaths = autopsy([recording.part(len(session.seeds) - 1)]) if recording is not None else []
+    except SoulsError as error:
+        warn(str(error))
+        return ""
+    return f"you would have lived: {deaths[0].change.text}" if deaths and deaths[0].change else ""
 
 
 def _write(session: PlaySession, file: Path) -> None:
@@ -130,21 +146,31 @@ class Board:
     def __init__(self, session: PlaySession, rivals: dict[str, Callable[[], Fighter]]) -> None:
         self._session, self._rivals = session, rivals
         self._fighters: dict[str, Fighter] = {}
+        self._endings: dict[str, list[Fights]] = {}
 
     def rows(self) -> Sequence[tuple[str, ...]]:
         """The head and a row for each."""
-        from soulsai.evaluation.duels import HEAD, duels_of, play_seeds
+        from soulsai.evaluation.duels import HEAD, duels_of
 
-        session, seeds = self._session, self._session.seeds
-        rows = [HEAD, duels_of("you", session.endings()).row]
-        for name, load in self._rivals.items() if seeds else ():
+        rows = [HEAD, duels_of("you", self._session.endings()).row]
+        for name in list(self._rivals) if self._session.seeds else ():
             try:
-                if name not in self._fighters:
-                    self._fighters[name] = load()
-                rows.append(duels_of(name, play_seeds(self._fighters[name], session.settings, seeds)).row)
+                rows.append(duels_of(name, self._fight(name)).row)
             except SoulsError as error:
+                del self._rivals[name]
                 warn(f"{name} is not on the duel board: {error}")
         return rows
+
+    def _fight(self, name: str) -> Fights:
+        """How somebody's fights ended; those that are new are fought now."""
+        from soulsai.evaluation.duels import play_seeds
+
+        if name not in self._fighters:
+            self._fighters[name] = self._rivals[name]()
+        endings, seeds = self._endings.setdefault(name, []), self._session.seeds
+        if new := seeds[sum(map(len, endings)) :]:
+            endings.append(play_seeds(self._fighters[name], self._session.settings, new))
+        return np.concatenate(endings)
 
 
 def _rivals(settings: FightSettings, agent: str) -> dict[str, Callable[[], Fighter]]:

@@ -71,22 +71,25 @@ class FightRecorder:
     def __len__(self) -> int:
         return len(self._recordings)
 
-    def fight(self, number: int) -> Recording:
-        """One of those that were seen, from its start to its end."""
+    def fight(self, number: int, *, own_files: bool = False) -> Recording:
+        """One of those that were seen, from its start to its end.
+
+        With `own_files` fights with files of the user can be repeated too, as long as those lie where they are.
+        """
         if not 0 <= number < len(self):
             raise MisuseError(f"fight {number} was not seen, only {len(self)} were; give 0 to {len(self) - 1}")
-        return replace(self._recordings[number], simulation=self._simulation(number))
+        return replace(self._recordings[number], simulation=self._simulation(number, own_files))
 
     def lost(self) -> list[int]:
         """The numbers of those that were lost; RUNNING at the end is lost by the step limit."""
         return [i for i, each in enumerate(self._recordings) if each.fights["outcome"][-1] != Outcome.WON]
 
-    def _simulation(self, number: int) -> Simulation | None:
+    def _simulation(self, number: int, own_files: bool) -> Simulation | None:
         """What repeats a fight to the last bit: none in the game, with a rule of our own, or with files of the user."""
         settings = self.settings
         if settings is None or settings.engine != "sim" or settings.no_hit:
             return None
-        if settings.draw_seeds or is_path(settings.boss) or is_path(settings.variant):
+        if settings.draw_seeds or (not own_files and (is_path(settings.boss) or is_path(settings.variant))):
             return None
         fight = FightSettings(
             boss=settings.boss,

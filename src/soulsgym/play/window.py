@@ -34,7 +34,8 @@ class Page(Enum):
 class PlayWindow:
     """Shows a session at 60 pictures a second and hands what is pressed to it: a press shows in the next picture.
 
-    `board` gives the rows of the duel board, the first one its head; `ended` is called after every fight.
+    `board` gives the rows of the duel board, the first one its head; `ended` is called after every fight and may return
+    a sentence about it.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class PlayWindow:
         speed: float = 1.0,
         size: tuple[int, int] = (960, 720),
         board: Callable[[], Sequence[Row]] = lambda: (),
-        ended: Callable[[], None] = lambda: None,
+        ended: Callable[[], str] = lambda: "",
     ) -> None:
         self.session, self._bindings, self._board, self._ended = session, dict(bindings), board, ended
         self._window = Window(size, session.spec.boss.name, FPS)
@@ -56,8 +57,9 @@ class PlayWindow:
         self._menu_key = pygame.key.key_code(bindings.get("menu", "escape").lower())
         self._pads = _open_pads()
         self.speed, self.areas, self.page = speed, True, Page.KEYS
-        self._rows: Sequence[Row] = ()
-        self._due, self._told, self._quit = 0.0, False, False
+        self._rows: Sequence[Row] | None = None
+        self._due, self._told, self._quit, self._note = 0.0, False, False, ""
+        self._waits = False
         self._control = ACTION_CONTROLS[NOTHING : NOTHING + 1]
         self.size = size
 
@@ -73,6 +75,9 @@ class PlayWindow:
             self._take(event)
         if self.page is Page.NONE:
             self._play(elapsed_s)
+        elif self.page is Page.BOARD and self._rows is None and self._waits:
+            self._rows = self._board()  # may take a while, so the picture before has said so
+        self._waits = self.page is Page.BOARD
         self.picture = self._scene.paint_tick(self.session.fight, self._control[0], areas=self.areas)
         self._write_over()
         return not self._quit
@@ -93,7 +98,7 @@ class PlayWindow:
         if self.session.is_over and not self._told:
             self._told = True
             self.session.keep()
-            self._ended()
+            self._note = self._ended()
 
     # ------------------------------------------------------------ what was pressed
 
@@ -146,9 +151,7 @@ class PlayWindow:
         return True
 
     def _open(self, page: Page) -> None:
-        if page is Page.BOARD and self.page is not Page.BOARD:
-            self._rows = self._board()
-        self.page = page
+        self.page, self._rows = page, None
         self._hand.clear()
 
     def _go_on(self) -> None:
@@ -162,13 +165,15 @@ class PlayWindow:
 
     def _write_over(self) -> None:
         if self.page is Page.KEYS:
-            self._table("Keys", self._keys(), "Enter to fight")
+            self._table("Keys", self._keys(), "Enter, or A, to fight")
         elif self.page is Page.PAUSE:
             self._table("Paused", [], "Enter to continue     F1 keys     Tab duel board     Q quit")
         elif self.page is Page.BOARD:
-            self._table("Duel board", self._rows, "Enter to go on")
+            below = "the others fight the same fights ..." if self._rows is None else "Enter to go on"
+            self._table("Duel board", self._rows or (), below)
         elif self.session.is_over:
-            self._line("Enter to fight again     Tab duel board     Q quit", 0.18 * self.size[1] + 140)
+            self._line("Enter to fight again     Tab duel board     Q quit", 0.18 * self.size[1] + 130)
+            self._line(self._note, 0.18 * self.size[1] + 160)
         notes = [f"speed {self.speed:g}"] if self.speed != 1.0 else []
         if self.session.settings.only:
             only, session = plain_name(self.session.settings.only), self.session
