@@ -8,7 +8,7 @@ const BAND = ["win_rate/evaluation_low", "win_rate/evaluation_high"];
 // pick: names by their own order, or all that a family has; `each`: one chart per name, as their scales differ.
 const GROUPS = [
   { id: "win_rate", title: "Win rate", pick: ["win_rate/evaluation", "win_rate/training"], values: "share", yRange: [0, 1] },
-  { id: "boss_health", title: "Boss health left at the end", family: "boss_health_left/", values: "share", yRange: [0, 1], measured: true },
+  { id: "boss_health", title: "Boss health left", family: "boss_health_left/", values: "share", yRange: [0, 1], measured: true },
   { id: "length", title: "Length of an episode", pick: ["episode/length_evaluation", "episode/length"] },
   { id: "return", title: "Return of an episode", pick: ["return/evaluation", "return/training"] },
   { id: "reward", title: "Terms of the reward", family: "reward/" },
