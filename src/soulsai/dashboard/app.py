@@ -28,7 +28,7 @@ from soulsai.dashboard.library import Library, RunDetails
 from soulsai.dashboard.security import LONGEST_BODY, AccessCheck, Guard
 from soulsai.errors import RunError
 from soulsai.runs.metric_queries import AXES
-from soulsgym.errors import MisuseError, SoulsError
+from soulsgym.errors import MissingPackage, MisuseError, SoulsError
 from soulsgym.packages import install_command
 
 STATIC = Path(__file__).parent / "static"
@@ -78,6 +78,7 @@ class Pages:
             "/fights": self.fights,
             "/fights/{name}": self.fight,
             "/fights/{name}/share": self.share,
+            "/fights/{name}/video": self.video,
         }
         return [
             Route("/", self.index),
@@ -176,6 +177,21 @@ class Pages:
         page = shared_page(_scene(details, name), f"{details.id}: {name}")
         return Response(page, headers=NO_STORE | _download(f"{details.id}-{name}.html"), media_type="text/html")
 
+    def video(self, request: Request, details: RunDetails) -> Response:
+        """One fight as an .mp4 or .gif."""
+        from soulsai.dashboard.scenes import VIDEOS, video_of
+
+        name, kind = request.path_params["name"], request.query_params.get("as", "mp4")
+        if f".{kind}" not in VIDEOS:
+            raise MisuseError(f"as = {kind[:20]!r} is none of {', '.join(each[1:] for each in VIDEOS)}")
+        fight, file = _fight(details, name)
+        try:
+            content = video_of(file, fight["number"], f".{kind}")
+        except MissingPackage as problem:
+            return error(501, str(problem))
+        media = {"mp4": "video/mp4", "gif": "image/gif"}[kind]
+        return Response(content, headers=NO_STORE | _download(f"{details.id}-{name}.{kind}"), media_type=media)
+
     async def control(self, request: Request) -> Response:
         """Save, pause, unpause, stop."""
         details = await run_in_threadpool(self._details, request)
@@ -219,13 +235,19 @@ def _download(name: str) -> dict[str, str]:
     return {"content-disposition": f'attachment; filename="{re.sub(r"[^A-Za-z0-9._~-]", "_", name)}"'}
 
 
-def _scene(details: RunDetails, name: str) -> dict[str, Any]:
-    from soulsai.dashboard.scenes import fights_of, scene_of
+def _fight(details: RunDetails, name: str) -> tuple[dict[str, Any], Path]:
+    from soulsai.dashboard.scenes import fights_of
 
     found = fights_of(details.recordings()).get(name)
     if found is None:
         raise HTTPException(404, f"{details.id}: has no recorded fight {name[:100]!r}; older ones are removed")
-    fight, file = found
+    return found
+
+
+def _scene(details: RunDetails, name: str) -> dict[str, Any]:
+    from soulsai.dashboard.scenes import scene_of
+
+    fight, file = _fight(details, name)
     return scene_of(file, fight["number"])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 HEADERS_S = 10.0
 """A request must have sent its headers after so long."""
@@ -40,7 +40,8 @@ class PatientProtocol(H11Protocol):
         self._note()
 
     def _note(self) -> None:
-        if self.transport.is_closing() or (self.cycle is not None and not self.cycle.response_complete):
+        cycle: RequestResponseCycle | None = self.cycle  # none before the first request
+        if self.transport.is_closing() or (cycle and not cycle.response_complete):
             self._settle()
         elif self not in self.waiting:
             self.waiting[self] = self.loop.call_later(HEADERS_S, self.transport.close)

@@ -46,7 +46,8 @@ class Curves:
         """How the run is going, in words; looked up again when there are new rows."""
         extent = self.extent()
         if self._judged is None or self._judged[0] != extent:
-            found = self._try(lambda: self._reader.series(NAMES, points=VERDICT_POINTS), {}) if extent.rows else {}
+            nothing: dict[str, Series] = {}
+            found = self._try(lambda: self._reader.series(NAMES, points=VERDICT_POINTS), nothing) if extent.rows else {}
             self._judged = (extent, verdict_of({name: _points(each) for name, each in found.items()}))
         return self._judged[1]
 

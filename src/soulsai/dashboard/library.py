@@ -324,10 +324,9 @@ def made_at(file: Path, told: str = "") -> str:
 
     A copy of a run has the time of copying on all of its files.
     """
-    if told or (found := NAMED_BY_TIME.match(file.name)):
-        return re.sub(r"\D", "", told or found[0])
-    written_s = _stamp(file)[2] / 1e9
-    return re.sub(r"\D", "", utc_stamp(datetime.fromtimestamp(written_s, UTC)))
+    named = NAMED_BY_TIME.match(file.name)
+    written = datetime.fromtimestamp(_stamp(file)[2] / 1e9, UTC)
+    return re.sub(r"\D", "", told or (named[0] if named else utc_stamp(written)))
 
 
 def _stamp(file: Path) -> tuple[int, int, int]:

@@ -8,10 +8,12 @@ import html
 import json
 import math
 import re
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from string import Template
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,7 @@ from soulsai.dashboard.drawing import Drawing, ground_of
 from soulsai.dashboard.library import made_at
 from soulsai.evaluation.evaluation import FALL
 from soulsai.evaluation.thoughts import PROBABILITY, FightFile, Thoughts, read_fight_file, spec_of
-from soulsai.evaluation.video import OUTCOMES
+from soulsai.evaluation.video import OUTCOMES, STEPS_PER_S, write_video
 from soulsgym.actions import ACTION_CONTROLS, DIRECTIONS
 from soulsgym.errors import MisuseError, RecordingError, SoulsError
 from soulsgym.render.areas import Stand
@@ -33,6 +35,7 @@ from soulsgym.render.names import (
     killer_name,
     move_name,
     player_label_names,
+    sight_groups,
 )
 from soulsgym.render.shapes import boss_blows, is_open, is_parrying, player_blows
 from soulsgym.spec import FightSpec
@@ -55,6 +58,19 @@ IMPORT = re.compile(r"^import\s[^;]*;\s*$", re.MULTILINE)
 EXPORT = re.compile(r"^export\s+(?=(?:async\s+)?(?:function|class|const)\b)", re.MULTILINE)
 
 Scene = dict[str, Any]
+
+
+class Look(NamedTuple):
+    """How a video looks."""
+
+    size: tuple[int, int]
+    fps: int
+
+
+VIDEOS = {".mp4": Look((640, 480), 20), ".gif": Look((480, 360), 10)}
+LONG_STEPS = 600
+"""A fight with more steps is shown with one picture for each of them: it would take minutes otherwise."""
+_one_video = threading.Lock()  # it takes a core for some seconds
 
 
 # ---------------------------------------------------------------- the list
@@ -114,7 +130,15 @@ def _entry(told: FightFile, spec: FightSpec, number: int, low: int, high: int) -
         "boss_hp_share": _share(last["boss_hp"][0], last["boss_max_hp"]),
         "thoughts": told.thoughts is not None,
         "engine": str(told.about.get("engine", UNKNOWN)),
+        "draw": _draw(told.about),
     }
+
+
+def _draw(about: Mapping[str, Any]) -> str:
+    """What is the same of fights that began alike, whoever fought them; nothing where that is not known."""
+    keys = ("engine", "boss", "variant", "draw_seed", "full", "seed", "fight")
+    known = about.get("engine") == "sim" and "seed" in about and "fight" in about
+    return "/".join(str(about.get(key, "")) for key in keys) if known else ""
 
 
 def _killer(fight: np.void, spec: FightSpec) -> str:
@@ -156,7 +180,7 @@ def scene_from(told: FightFile, name: str, number: int = 1) -> Scene:
         "wants": action_sentences(),
         **_course(fights, actions, spec),
         **_drawn(fights, spec),
-        "thoughts": _thoughts(told.thoughts and told.thoughts.of(low, high)),
+        "thoughts": _thoughts(told.thoughts and told.thoughts.of(low, high), spec),
         "reason": told.reason,
     }
 
@@ -316,7 +340,7 @@ def _flags(fight: np.void, spec: FightSpec, history: History) -> int:
     return sum(bit for bit, is_so in shown.items() if is_so)
 
 
-def _thoughts(thoughts: Thoughts | None) -> dict[str, Any] | None:
+def _thoughts(thoughts: Thoughts | None, spec: FightSpec) -> dict[str, Any] | None:
     if thoughts is None:
         return None
     digits = PROBABILITY_DIGITS if thoughts.kind == PROBABILITY else VALUE_DIGITS
@@ -332,7 +356,7 @@ def _thoughts(thoughts: Thoughts | None) -> dict[str, Any] | None:
             {"name": layer.name, "units": layer.shades.shape[1], "shades": _base64(layer.shades)}
             for layer in thoughts.layers
         ],
-        "sights": list(thoughts.sights),
+        "sights": sight_groups(thoughts.sights, spec),
         "sight_scale": _rounded(thoughts.layers[0].scale, VALUE_DIGITS) if thoughts.layers else [],
     }
 
@@ -345,7 +369,18 @@ def _base64(array: npt.NDArray[np.uint8]) -> str:
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
 
 
-# ---------------------------------------------------------------- the page of one fight
+# ---------------------------------------------------------------- one fight as a file
+
+
+def video_of(file: Path, number: int, suffix: str) -> bytes:
+    """Fight `number` of a recording as .mp4 or .gif; RunError or MissingPackage if it cannot be made."""
+    told = read_fight_file(file)
+    look, (low, high) = VIDEOS[suffix], told.recording.bounds()[number - 1]
+    fps = look.fps if high - low <= LONG_STEPS else STEPS_PER_S
+    with _one_video, TemporaryDirectory(prefix="souls-video-") as folder:
+        path = Path(folder) / f"fight{suffix}"
+        write_video(path, told.recording, number - 1, spec_of(told), size=look.size, fps=fps)
+        return path.read_bytes()
 
 
 def shared_page(scene: Scene, title: str = "") -> str:

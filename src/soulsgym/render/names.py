@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -77,6 +78,28 @@ def action_names() -> list[str]:
 def action_sentences() -> list[str]:
     """By number: what somebody does who takes an action, as "rolls right"."""
     return [names_table()["wants"][name] for name in ACTION_NAMES]
+
+
+def sight_groups(sights: Sequence[str], spec: FightSpec) -> list[tuple[str, list[str]]]:
+    """The numbers of an observation that stand together, in order: what they are about, and a name for each."""
+    titles = names_table()["sight"]
+    boss = dict(zip(spec.boss_animations, boss_label_names(spec, 1), strict=False))
+    of_block = {
+        "player_is": lambda name: player_name(name, spec.boss_name),
+        "boss_is": lambda name: boss.get(name, _capitalised(plain_name(name))),
+        "boss_was": lambda name: boss.get(name, _capitalised(plain_name(name))),
+        "pressed": lambda name: names_table()["action"].get(name.replace("_", " "), name),
+    }
+
+    def block_of(name: str) -> str:
+        return next((block for block in titles if name.startswith(f"{block}_")), "")
+
+    groups = []
+    for block, members in itertools.groupby(sights, block_of):
+        shown = of_block.get(block, lambda name: name.replace("_", " "))
+        names = [shown(name[len(block) + 1 :] if block else name) for name in members]
+        groups.append((titles.get(block, "Health, places and speeds"), names))
+    return groups
 
 
 def _capitalised(words: str) -> str:

@@ -304,3 +304,9 @@ def test_recordings_elsewhere_are_not_found(client_of, trained_root, tmp_path):
     assert "secret" not in [fight["name"] for fight in client.get("/api/runs/tiny/fights").json()]
     for name in ("secret", "..%2f..%2f..%2fsecret", "%2fetc%2fpasswd", str(tmp_path / "secret").replace("/", "%2f")):
         assert client.get(f"/api/runs/tiny/fights/{name}").status_code == 404
+
+
+def test_a_video_of_an_unknown_kind(client, root):
+    answer = client.get("/api/runs/one/fights/nothing/video?as=exe")
+    assert (answer.status_code, answer.json()["error"]) == (400, "as = 'exe' is none of mp4, gif")
+    assert client.get("/api/runs/one/fights/nothing/video").status_code == 404

@@ -15,16 +15,25 @@ import pytest
 from soulsai.algorithms.algorithm import algorithm_of
 from soulsai.config import load_preset, with_settings
 from soulsai.dashboard.drawing import ground_of, png
-from soulsai.dashboard.scenes import PARTS, VIEWER, fight_name, fights_in, scene_from, scene_of, shared_page
+from soulsai.dashboard.scenes import (
+    PARTS,
+    VIEWER,
+    fight_name,
+    fights_in,
+    fights_of,
+    scene_from,
+    scene_of,
+    shared_page,
+    video_of,
+)
 from soulsai.evaluation import ScriptedFighter, evaluate
 from soulsai.evaluation.fight_recorder import FightRecorder
 from soulsai.evaluation.thoughts import FightFile, about_boss, read_fight_file, spec_of, write_fight_file
 from soulsai.learning.scoring import evaluate_policy
 from soulsai.learning.showing import keep_fight
-from soulsgym.actions import ACTION_NAMES
 from soulsgym.errors import MisuseError, RecordingError
 from soulsgym.recordings.recording import Recording, write_recording
-from soulsgym.render.names import player_label_names
+from soulsgym.render.names import action_names, action_sentences, player_label_names
 from soulsgym.spec import load_fight
 from soulsgym.state import FIGHT, Outcome
 
@@ -68,6 +77,36 @@ def test_lists_the_fights_of_a_file(file, duel):
     json.dumps(entry, allow_nan=False)
 
 
+def test_the_newest_comes_first_though_files_were_copied(tmp_path, duel):
+    made = {"old": "2026-11-15T23:15:00.000Z", "new": "2026-11-16T23:15:00.000Z", "middle": "2026-11-16T01:00:00.000Z"}
+    for name in ("new", "old", "middle"):  # written in another order
+        write_fight_file(tmp_path / f"{name}.npz", duel, {"made": made[name], "step": 1})
+    assert list(fights_of(tmp_path.glob("*.npz"))) == ["new", "middle", "old"]
+
+
+def test_fights_that_began_alike_are_known_by_their_draw(tmp_path, duel):
+    about = {"engine": "sim", "boss": "iudex", "variant": "standard", "seed": 5, "fight": 0}
+    told = {
+        "one": {**about, "step": 1},
+        "two": {**about, "step": 2},
+        "other": {**about, "fight": 1},
+        "game": {"engine": "game"},
+    }
+    for name, each in told.items():
+        write_fight_file(tmp_path / f"{name}.npz", duel, each)
+    draws = {name: fight["draw"] for name, (fight, _) in fights_of(tmp_path.glob("*.npz")).items()}
+    assert draws["one"] == draws["two"] != ""
+    assert draws["other"] not in (draws["one"], "")
+    assert draws["game"] == ""
+
+
+def test_a_fight_as_a_video(tmp_path, duel):
+    short = Recording(duel.fights[:6], duel.actions[:6], duel.episodes[:6], duel.source)
+    write_fight_file(tmp_path / "short.npz", short, {})
+    assert video_of(tmp_path / "short.npz", 1, ".gif").startswith(b"GIF89a")
+    assert video_of(tmp_path / "short.npz", 1, ".mp4")[4:8] == b"ftyp"
+
+
 def test_notices_that_a_file_changed(tmp_path, duel):
     path = tmp_path / "a.npz"
     write_fight_file(path, duel, {"step": 1})
@@ -94,13 +133,13 @@ def test_course_of_the_fight(file, duel):
     names = player_label_names(load_fight("iudex"))
     shown = [scene["player_labels"][place] for place in scene["player_animation"]]
     assert shown == [names[i] for i in fights["player_animation"]]
-    assert {"idle", "roll", "light 1"} <= set(shown)
-    assert not any(re.search("Attack|Battle|[A-Z_]", name) for name in scene["boss_labels"])
+    assert {"Stands", "Roll", "Light attack"} <= set(shown)
+    assert not any(re.search(r"Attack|Battle|\d|_|[a-z][A-Z]", name) for name in scene["boss_labels"])
     assert scene["action"][1:] == duel.actions[1:].tolist()
     assert scene["action"][0] == -1
     masks = [[(mask >> i) & 1 for i in range(20)] for mask in scene["mask"]]
     assert masks == fights["action_mask"].tolist()
-    assert scene["actions"] == list(ACTION_NAMES)
+    assert (scene["actions"], scene["wants"]) == (action_names(), action_sentences())
     text = json.dumps(scene, allow_nan=False)
     assert len(text) < 2e6 * len(duel) / 1000 + 1e5
 
@@ -286,7 +325,7 @@ def test_a_recording_of_a_boss_of_ones_own_needs_no_other_file(sentinel, tmp_pat
     write_fight_file(file, recorder.fight(0), about_boss(str(sentinel), "hard"))
     shutil.rmtree(sentinel.parent)
     (entry,) = fights_in(file)
-    assert entry["killed_by"] in ("cut", "thrust")
+    assert entry["killed_by"] in ("Cut", "Thrust")
     scene = scene_of(file, 1)
     assert scene["boss"] == "Sentinel"
     assert "files" not in scene["about"]

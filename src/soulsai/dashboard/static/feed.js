@@ -51,13 +51,13 @@ export class Feed {
   }
 
   look(changes) {
-    const anew = "axis" in changes || "range" in changes;
+    const fetched = "axis" in changes || "range" in changes;
     if ("axis" in changes && changes.axis !== this.axis) {
       this.extents.clear();
       this.range = null;
     }
     Object.assign(this, changes);
-    if (!anew) {
+    if (!fetched) {
       for (const { panel, inView } of this.panels.values()) if (inView) panel.redraw(this);
       return;
     }

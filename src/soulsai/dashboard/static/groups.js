@@ -1,13 +1,14 @@
 // Which metrics belong in a chart together, and how it is titled.
 
-const COLOURS = { evaluation: 0, training: 1, length_evaluation: 0, length: 1 };
+// Good is green and bad is red, wherever a metric means one of them.
+const COLOURS = { win: 2, dealt: 0, taken: 3, far: 1, death: 7, evaluation: 0, training: 1, length_evaluation: 0, length: 1 };
 const LABELS = { "episode/length": "training", "episode/length_evaluation": "evaluation", "boss_health_left/all": "all fights" };
 const BAND = ["win_rate/evaluation_low", "win_rate/evaluation_high"];
 
 // pick: names by their own order, or all that a family has; `each`: one chart per name, as their scales differ.
 const GROUPS = [
   { id: "win_rate", title: "Win rate", pick: ["win_rate/evaluation", "win_rate/training"], values: "share", yRange: [0, 1] },
-  { id: "boss_health", title: "Boss health left at the end", family: "boss_health_left/", values: "share", yRange: [0, 1], measured: true },
+  { id: "boss_health", title: "Boss health left", family: "boss_health_left/", values: "share", yRange: [0, 1], measured: true },
   { id: "length", title: "Length of an episode", pick: ["episode/length_evaluation", "episode/length"] },
   { id: "return", title: "Return of an episode", pick: ["return/evaluation", "return/training"] },
   { id: "reward", title: "Terms of the reward", family: "reward/" },
@@ -106,8 +107,8 @@ export function specsOfRuns(chart, runs, metrics) {
     kind: "line",
     values: chart.values ?? "number",
     yRange: chart.kind === "stack" ? undefined : chart.yRange,
-    compact: true,
     meaning: metrics.filter((metric) => metric.name === name),
+    file: name.replaceAll("/", "-"),
     lines: runs
       .filter((run) => run.names.has(name))
       .map((run) => ({

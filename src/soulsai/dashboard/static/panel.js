@@ -7,15 +7,15 @@ import { number, share } from "./format.js";
 
 export class Panel {
   // spec: {id, title, kind, values, yRange, lines: [{run, name, label, band, dim, rough}], meaning: [{name, unit, text}]}
-  constructor(spec, { axis, onZoom, onReset, onHover }) {
+  constructor(spec, { axis, sync, onZoom, onReset }) {
     this.spec = spec;
-    this.callbacks = { onZoom, onReset, onHover };
+    this.callbacks = { sync, onZoom, onReset };
     this.hidden = new Set();
     this.latest = null;
     this.feed = null;
     this.axis = axis;
     this.plotHost = el("div", { class: "plot" });
-    this.legend = el("div", { class: spec.lines.length > 3 && !spec.compact ? "legend two" : "legend" });
+    this.legend = el("div", { class: spec.lines.length > 3 ? "legend two" : "legend" });
     this.note = el("p", { class: "plot-note muted", text: "reading …" });
     this.root = el(
       "section",
@@ -25,6 +25,11 @@ export class Panel {
       el("div", { class: "plot-frame" }, this.plotHost, this.note),
     );
     this.legendRows();
+  }
+
+  // Whether its title or one of its metrics fits what was typed.
+  fits(pattern) {
+    return !pattern || [this.spec.title, ...this.spec.lines.map((line) => line.name)].some((text) => pattern.test(text));
   }
 
   get needs() {
@@ -87,10 +92,11 @@ export class Panel {
     return api.runPath(run, `/series.csv?${api.seriesQuery(names, axis, range)}`);
   }
 
-  picture() {
+  async picture() {
     if (!this.chart) return;
     const name = `${this.spec.file ?? this.spec.id}.png`.replace(/[^\w.-]+/g, "-");
-    this.chart.picture(this.spec.title).toBlob((blob) => blob && download(blob, name), "image/png");
+    const canvas = await this.chart.picture(this.spec.title);
+    canvas.toBlob((blob) => blob && download(blob, name), "image/png");
   }
 
   legendRows() {
@@ -101,7 +107,7 @@ export class Panel {
         "button",
         { class: "legend-row", type: "button", "aria-pressed": "true", title: `Show or hide ${line.label}`, onclick: () => this.toggle(i, row) },
         swatch,
-        el("span", { class: this.spec.compact ? "hidden" : "legend-name", text: line.label }),
+        el("span", { class: "legend-name", text: line.label }),
         value,
       );
       return { row, value, swatch };
@@ -162,10 +168,6 @@ export class Panel {
     const [low, high] = line.band.map((name) => this.latest.get(`${line.run}\n${name}`));
     if (!low?.x.length || low.x.length !== high?.x.length) return null;
     return { x: low.x, low: low.y, high: high.y };
-  }
-
-  hover(x) {
-    this.chart?.hover(x);
   }
 
   destroy() {

@@ -30,7 +30,17 @@ function keep(settings) {
 const weightOf = (place) => (place <= 0 ? 0 : 1 - 10 ** (-place / 50));
 const placeOf = (weight) => Math.round(-50 * Math.log10(1 - weight));
 
-export function chartToolbar(settings, { onAxis, onSmoothing, onReset }) {
+// What was typed, as a pattern; a broken one is taken as plain text.
+function patternOf(text) {
+  if (!text) return null;
+  try {
+    return new RegExp(text, "i");
+  } catch {
+    return new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i");
+  }
+}
+
+export function chartToolbar(settings, { onAxis, onSmoothing, onReset, onFilter }) {
   const radios = Object.entries(X_AXES).map(([axis, { label }]) =>
     el(
       "label",
@@ -50,12 +60,14 @@ export function chartToolbar(settings, { onAxis, onSmoothing, onReset }) {
     },
   });
   const back = el("button", { class: "button small", type: "button", text: "Whole run", title: "Back from the zoom", hidden: true, onclick: onReset });
+  const filter = el("input", { type: "search", class: "input", placeholder: "Filter charts", "aria-label": "Filter the charts by name or pattern", oninput: () => onFilter(patternOf(filter.value.trim())) });
   const note = el("span", { class: "muted toolbar-note", role: "status" });
   const root = el(
     "div",
     { class: "toolbar" },
     el("fieldset", { class: "segmented" }, el("legend", { class: "hidden", text: "X axis" }), radios),
     el("label", { class: "slider" }, el("span", { class: "muted", text: "Smoothing" }), slider, value),
+    filter,
     back,
     note,
   );

@@ -63,8 +63,8 @@ def train(folder, preset, settings):
 
 
 @contextmanager
-def process(words, *, first_line=False, **options):
-    """A process of its own, ended afterwards; with `first_line` what it says first."""
+def process(words, *, until="", **options):
+    """A process of its own, ended afterwards; with `until` the first line that has this."""
     running = subprocess.Popen(
         [*SOULS, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, **options
     )
@@ -72,7 +72,11 @@ def process(words, *, first_line=False, **options):
     reader = threading.Thread(target=lambda: [lines.put(line) for line in running.stdout], daemon=True)
     reader.start()
     try:
-        yield (running, lines.get(timeout=START_S)) if first_line else running
+        yield (
+            (running, next(line for line in iter(lambda: lines.get(timeout=START_S), None) if until in line))
+            if until
+            else running
+        )
     finally:
         if running.poll() is None:
             os.killpg(running.pid, signal.SIGTERM)
@@ -88,10 +92,8 @@ def process(words, *, first_line=False, **options):
 @contextmanager
 def page_server(root, *words):
     """`souls dashboard` on a folder; its process and address."""
-    with process(["dashboard", str(root), *words], first_line=True) as (running, line):
-        address = next((word for word in line.split() if word.startswith("http://")), None)
-        assert address, f"the server did not start: {line}"
-        yield running, address.rstrip("/")
+    with process(["dashboard", str(root), *words], until="http://") as (running, line):
+        yield running, next(word for word in line.split() if word.startswith("http://")).rstrip("/")
 
 
 def wait_until(done, limit_s=LIMIT_S, what="it"):
@@ -212,3 +214,9 @@ def wait():
 def serve_page():
     """`page_server` for tests that need their own."""
     return page_server
+
+
+@pytest.fixture(scope="session")
+def start():
+    """`process` for tests that need their own."""
+    return process

@@ -71,7 +71,7 @@ def test_charts_are_drawn_from_the_rows(page, rows):
     assert drawing(page, "win_rate").get_attribute("data-traces") == "2"
     terms = {name for row in rows for name in row if name.startswith("reward/")}
     assert drawing(page, "reward").get_attribute("data-traces") == str(len(terms))
-    assert chart(page, "return").locator(".plot-base").evaluate(INK) >= 2
+    assert chart(page, "return").locator("canvas").evaluate(INK) >= 2
     last = next(row["return/training"] for row in reversed(rows) if "return/training" in row)
     assert chart(page, "return").locator(".legend-value").first.inner_text() == f"{last:.4g}"
 
@@ -88,7 +88,7 @@ def test_only_metrics_that_occur_have_charts_and_every_one_has(page, rows):
 
 
 def test_charts_are_drawn_when_they_come_into_view_and_given_up_when_they_leave(page):
-    assert chart(page, "win_rate").locator("canvas").count() == 2
+    assert chart(page, "win_rate").locator("canvas").count() == 1
     assert page.locator(".others canvas").count() == 0  # folded
     page.set_viewport_size({"width": 1280, "height": 400})
     page.wait_for_selector("section[data-chart=time] canvas", state="detached")
@@ -98,14 +98,13 @@ def test_charts_are_drawn_when_they_come_into_view_and_given_up_when_they_leave(
 
 
 def test_the_pointer_reads_values_in_all_charts(page, rows):
-    box = chart(page, "return").locator(".plot-over").bounding_box()
-    page.mouse.move(box["x"] + box["width"] - 14, box["y"] + 60)
+    box = chart(page, "return").locator(".u-over").bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 2, box["y"] + 60)
     tip = chart(page, "return").locator(".tip")
     read(page, "return", f"step {rows[-1]['step']:,}")
     page.mouse.move(5, 5)
     tip.wait_for(state="hidden")
-    over = chart(page, "return").locator(".plot-over")
-    over.focus()
+    chart(page, "return").locator(".plot").focus()
     page.keyboard.press("ArrowRight")
     read(page, "return", f"step {rows[0]['step']:,}")
     page.keyboard.press("Escape")
@@ -114,7 +113,7 @@ def test_the_pointer_reads_values_in_all_charts(page, rows):
 
 def test_zoom_asks_for_the_stretch_and_a_double_click_goes_back(page, rows):
     whole = points(page, "return")
-    box = chart(page, "return").locator(".plot-over").bounding_box()
+    box = chart(page, "return").locator(".u-over").bounding_box()
     with page.expect_request(lambda request: "/series?" in request.url and "from=" in request.url) as asked:
         page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 50)
         page.mouse.down()
@@ -127,6 +126,9 @@ def test_zoom_asks_for_the_stretch_and_a_double_click_goes_back(page, rows):
     assert 0 < inside < whole
     assert points(page, "return") == inside
     assert page.get_by_role("button", name="Whole run").is_visible()
+    page.reload()  # the zoom is kept
+    page.wait_for_function(f"() => Number({RETURN}?.dataset.points) === {inside}")
+    box = chart(page, "return").locator(".u-over").bounding_box()
     drawn(page, "return", lambda: page.mouse.dblclick(box["x"] + 100, box["y"] + 60))
     page.wait_for_function(f"() => Number({RETURN}.dataset.points) === {whole}")
     assert page.get_by_role("button", name="Whole run").is_hidden()
@@ -144,7 +146,7 @@ def test_the_x_axis_is_switched(page, label, axis, told):
     with page.expect_response(lambda answer: f"x={axis}" in answer.url) as answer:
         page.get_by_text(label, exact=True).click()
     assert answer.value.json()["x"] == axis
-    box = chart(page, "return").locator(".plot-over").bounding_box()
+    box = chart(page, "return").locator(".u-over").bounding_box()
     page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 60)
     read(page, "return", told)
     page.reload()
@@ -153,11 +155,11 @@ def test_the_x_axis_is_switched(page, label, axis, told):
 
 
 def test_smoothing_draws_a_calmer_line(page):
-    canvas = chart(page, "loss/policy").locator(".plot-base")
+    canvas = chart(page, "loss/policy").locator("canvas")
     before = canvas.evaluate("canvas => canvas.toDataURL()")
     drawn(page, "loss/policy", lambda: page.get_by_label("Smoothing").fill("60"))
     assert canvas.evaluate("canvas => canvas.toDataURL()") != before
-    box = chart(page, "loss/policy").locator(".plot-over").bounding_box()
+    box = chart(page, "loss/policy").locator(".u-over").bounding_box()
     page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 60)
     read(page, "loss/policy", "raw")
 
@@ -205,6 +207,15 @@ def test_a_chart_is_taken_away_as_rows(page, rows, tmp_path):
     assert float(taken[-1]["return/training"]) == pytest.approx(wanted[-1]["return/training"])
 
 
+def test_charts_are_filtered_by_name_or_pattern(page):
+    page.get_by_label("Filter the charts").fill("^loss/|entropy")
+    chart(page, "return").wait_for(state="hidden")
+    assert chart(page, "loss/policy").is_visible()
+    assert chart(page, "entropy").is_visible()
+    page.get_by_label("Filter the charts").fill("(")  # no pattern: taken as it is
+    chart(page, "entropy").wait_for(state="hidden")
+
+
 def test_a_chart_grows(page):
     before = chart(page, "return").bounding_box()
     chart(page, "return").get_by_role("button", name="Return of an episode larger").click()
@@ -219,7 +230,7 @@ def test_lines_have_the_colours_of_the_theme(page, complaints):
         page.wait_for_function(f"() => document.documentElement.dataset.theme === '{theme}'")
         missing = page.evaluate(
             """() => {
-                const canvas = document.querySelector("section[data-chart='loss/value'] .plot-base");
+                const canvas = document.querySelector("section[data-chart='loss/value'] canvas");
                 const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
                 const wanted = getComputedStyle(document.documentElement).getPropertyValue("--s1").trim().slice(1);
                 const parts = [0, 2, 4].map((i) => parseInt(wanted.slice(i, i + 2), 16));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 
@@ -63,7 +64,7 @@ def test_a_lost_connection_is_told_and_found_again(site, tmp_path, serve_page, o
         page = open_page(f"{address}/#/learning/second")
         page.wait_for_selector(".plot[data-points]")
         process.terminate()
-        page.locator("#banner", has_text="Connection lost, trying again").wait_for()
+        page.locator("#banner", has_text="souls dashboard").wait_for()
     with serve_page(tmp_path, "--port", address.rsplit(":", 1)[1]):
         page.locator("#banner").wait_for(state="hidden")
         assert page.locator(".plot[data-points]").count() > 0
@@ -83,6 +84,9 @@ def test_a_live_run_is_seen_and_controlled(site, live, open_page, wait):
     wait(lambda: int(plot.get_attribute("data-drawn")) >= drawn + 3, what="a curve that is drawn again")
     assert int(plot.get_attribute("data-drawn")) - drawn <= 2 + (time.monotonic() - begun_s) / 0.9
     page.wait_for_selector(".header .pill[data-state=running]")
+    facts = page.locator(".header-facts")
+    facts.get_by_text(re.compile(r"steps/s")).wait_for()
+    facts.get_by_text(re.compile(r" left$|nearly done")).wait_for()
 
     # Live ones are on top of the list.
     page.keyboard.press("1")
@@ -124,3 +128,17 @@ def test_a_live_run_is_seen_and_controlled(site, live, open_page, wait):
     page.wait_for_selector(".header .pill[data-state=stopped]")
     page.get_by_text("Nobody trains here now").wait_for()
     page.wait_for_selector("button[data-action=save]:disabled")
+
+
+def test_with_train_dashboard_a_killed_training_is_not_running(tmp_path, chromium, start, open_page, wait, complaints):
+    complaints.expected = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_EMPTY_RESPONSE", "127.0.0.1")
+    folder = tmp_path / "shown"
+    words = ["train", "smoke", "--dashboard", "--run", str(folder), "--plain", "--set=run.steps=1000000000"]
+    with start(words, until="http://") as (process, line):
+        page = open_page(line.split("this run: ")[1].strip() + "#/control/shown")
+        page.wait_for_selector(".header .pill[data-state=running]")
+        page.wait_for_selector("button[data-action=stop]:enabled")
+        process.kill()
+        page.wait_for_selector(".header .pill[data-state=killed]")
+        page.wait_for_selector("button[data-action=stop]:disabled")
+        assert f"souls dashboard {folder}" in page.locator("#banner").inner_text()

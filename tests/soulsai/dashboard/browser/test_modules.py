@@ -57,19 +57,12 @@ def test_durations_are_told_in_two_units(ask, seconds, text):
     assert ask("format", "duration", seconds) == text
 
 
-def test_ticks_are_at_round_values(ask):
-    assert ask("scales", "linearTicks", 0, 1, 5)["ticks"] == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1.0])
-    assert ask("scales", "xTicks", "step", 0, 13_000_000, 4)["labels"] == ["0", "5 M", "10 M"]
-    assert ask("scales", "xTicks", "elapsed_s", 0, 7_300, 5)["labels"] == [
-        "0 min",
-        "30 min",
-        "1:00 h",
-        "1:30 h",
-        "2:00 h",
-    ]
+def test_ticks_are_written_alike(ask):
+    assert ask("scales", "axisLabels", [0, 5_000_000, 10_000_000], 5_000_000) == ["0", "5 M", "10 M"]
     assert ask("scales", "shareLabels", [0, 0.025, 0.05], 0.025) == ["0.0 %", "2.5 %", "5.0 %"]
-    days = ask("scales", "xTicks", "time", 1_700_000_000, 1_700_200_000, 4)["labels"]
-    assert days == ["11-15", "11-16", "11-17"]
+    assert [ask("scales", "durationLabel", at, 1800) for at in (1800, 5400)] == ["30 min", "1:30 h"]
+    assert ask("scales", "durationLabel", 0.25, 0.05) == "0.25 s"
+    assert ask("scales", "dateLabel", 1_700_092_800, 86_400, None) == "11-16"
 
 
 def test_smoothing_has_no_bias_at_its_beginning_and_keeps_holes(ask):
@@ -84,9 +77,9 @@ def test_smoothing_has_no_bias_at_its_beginning_and_keeps_holes(ask):
     assert ask("scales", "smoothed", [1, 2], 0) == [1, 2]
 
 
-@pytest.mark.parametrize(("x", "place"), [(-5, 0), (1.4, 1), (1.6, 2), (99, 3)])
-def test_the_nearest_value_is_found(ask, x, place):
-    assert ask("scales", "nearest", [0, 1, 2, 10], x) == place
+@pytest.mark.parametrize(("place", "found"), [(0, 1), (1, 1), (3, 2), (4, 5)])
+def test_the_nearest_place_with_a_value_is_found(ask, place, found):
+    assert ask("scales", "nearestFilled", [None, 1, 2, None, None, 3], place) == found
 
 
 def test_configs_are_compared_setting_by_setting(ask):

@@ -1,5 +1,6 @@
 """The fight viewer in a real browser: played, paused, scrubbed, stepped, shared, and live."""
 
+import re
 import shutil
 
 import pytest
@@ -136,19 +137,39 @@ def test_speed(watch):
 def test_shows_what_the_agent_thinks(watch, wait):
     page = watch("first")
     paused(page)
-    assert "Action probabilities" in page.inner_text(".fv-panels")
+    assert "How likely it takes each action" in page.inner_text(".fv-panels")
     assert page.locator(".fv-actions li").count() >= 15
     assert page.locator(".fv-actions .chosen").count() == 1
+    says = re.fullmatch(
+        r"(walks|rolls|attacks|parries|waits)[a-z ]*: [\d.]+ %, expects -?[\d.]+", page.inner_text(".fv-says")
+    )
+    assert says, page.inner_text(".fv-says")
+    while page.inner_text(".fv-says") != "no choice until its move ends":
+        page.keyboard.press("ArrowRight")
+        assert record(page) < last_record(page)
+    assert page.locator(".fv-actions .chosen").count() == 0, "what it chose before is no choice of now"
+    page.keyboard.press("Home")
     shares = [text for text in page.locator(".fv-figure").all_inner_texts() if text]
     assert shares, "there are figures"
     grids = page.locator(".fv-grid")
-    assert grids.count() == 2, "the observation and one hidden layer"
+    captions = page.locator(".fv-network figcaption").all_inner_texts()
+    titles = [" ".join(text.split()[:-1]) for text in captions]
+    assert titles == [
+        "Health, places and speeds",
+        "Phase",
+        "What the player does",
+        "What the boss does",
+        "What the boss did before",
+        "How long the boss's move goes on",
+        "Last action",
+        "layer 1",
+    ]
     first = content(page, ".fv-grid")
     assert colours(page, ".fv-grid") > 3
     page.keyboard.press("Shift+ArrowRight")
     wait(lambda: content(page, ".fv-grid") != first, what="cells that change with the observation")
     grids.first.hover(position={"x": 4, "y": 4})
-    assert page.inner_text(".fv-told").startswith("player hp")
+    assert page.inner_text(".fv-told").startswith("Health, places and speeds: player hp")
     value = page.locator(".fv-value").bounding_box()
     page.mouse.click(value["x"] + value["width"] * 0.9, value["y"] + 10)
     assert record(page) == pytest.approx(0.9 * last_record(page), abs=3)
@@ -168,7 +189,14 @@ def test_closed_actions_are_grey(watch):
 def test_q_values(watch):
     page = watch("second")
     paused(page)
-    assert "Q values" in page.inner_text(".fv-panels")
+    assert "The return that it expects of each action; the line is zero" in page.inner_text(".fv-panels")
+    assert re.search(r": expects -?\d", page.inner_text(".fv-says"))
+    zero = page.locator(".fv-zero").first.evaluate("node => parseFloat(node.style.left)")
+    for row in page.locator(".fv-actions li").all():  # bars begin at zero and go to either side
+        figure = row.locator(".fv-figure").inner_text()
+        if figure and abs(float(figure)) > 0.05:
+            left = row.locator(".fv-track i").evaluate("node => parseFloat(node.style.left)")
+            assert (left < zero - 0.1) == (float(figure) < 0), figure
     assert page.locator(".fv-grid").count() >= 2
 
 
@@ -187,6 +215,23 @@ def test_next_loss_and_the_list(watch, wait):
     assert page.locator(".fv-item").count() == len(listed)
     page.locator(".fv-item").last.click()
     wait(lambda: shown() == listed[-1]["name"], what="the fight that was clicked")
+    assert f"step {listed[-1]['step']:,}" in page.inner_text(".fv-which")
+
+    # Three seconds before the end.
+    paused(page)
+    page.keyboard.press("d")
+    wait(lambda: record(page) >= last_record(page) - 31, what="the last three seconds")
+
+    # The same fight by two policies, side by side.
+    beside = page.get_by_label("Side by side with")
+    wait(lambda: beside.locator("option").count() > 1, what="fights that began alike")
+    beside.select_option(index=1)
+    page.wait_for_selector(".fv-pair .fv-player-root[data-record]")
+    paused(page)
+    page.keyboard.press("Shift+ArrowRight")
+    assert [root.get_attribute("data-record") for root in page.locator(".fv-player-root").all()] == ["10", "10"]
+    beside.select_option(index=0)
+    page.wait_for_selector(".fv-pair .fv-player-root", state="detached")
 
 
 def test_shared_in_one_file(watch, open_page, wait, tmp_path):
@@ -206,7 +251,7 @@ def test_shared_in_one_file(watch, open_page, wait, tmp_path):
     paused(other)
     other.keyboard.press("ArrowRight")
     assert record(other) == 1
-    assert other.locator(".fv-grid").count() == 2
+    assert other.locator(".fv-grid").count() == 8
     assert other.locator("[data-do=share]").count() == 0
     assert all(url.startswith(("file:", "data:")) for url in asked)
 
@@ -258,8 +303,9 @@ def test_names_from_outside_are_text(site, watch, tmp_path):
         page.wait_for_timeout(300)
         assert page.title() != "caught"
         assert "No thoughts to show" in page.inner_text(".fv-panels")
+        page.click("[data-do=share]")
         with page.expect_download() as found:
-            page.click("[data-do=share]")
+            page.get_by_role("link", name="Page (HTML)").click()
         found.value.save_as(tmp_path / "odd.html")
         page.goto((tmp_path / "odd.html").as_uri())
         page.wait_for_selector(".fv-player-root[data-record]")

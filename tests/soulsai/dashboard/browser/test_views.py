@@ -7,6 +7,8 @@ import shutil
 
 import pytest
 
+from soulsgym.render.names import move_name
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 2}
@@ -60,6 +62,9 @@ def test_the_header_tells_how_the_run_stands(site, open_page):
     rate = page.locator(".header-rate").inner_text()
     assert f"{100 * status['win_rate']:.1f}" in rate
     assert f"{100 * status['win_rate_low']:.1f}" in rate
+    facts = page.locator(".header-facts")
+    assert "last row" in facts.inner_text()
+    assert facts.locator(".verdict").inner_text()
     assert page.title() == "first · souls"
 
 
@@ -92,16 +97,19 @@ def test_why_it_dies_shows_the_counts_of_the_evaluation(site, open_page):
     page.wait_for_selector("canvas.heat")
     shown = page.evaluate("fetch('/api/runs/first/evaluations').then(answer => answer.json())")[0]["name"]
     name = page.locator(".toolbar select").input_value()
-    assert name == shown or name == "judged"
-    file = root / "first" / ("judged.json" if name == "judged" else f"evaluations/{name}.json")
+    assert name == shown
+    assert name.endswith("-final"), "the newest, though there is one of the training too"
+    file = root / "first" / f"evaluations/{name}.json"
     content = json.loads(file.read_text())
     for place, kind in enumerate(("deaths", "hits")):
         for attack, number in list(content[kind]["attack"].items())[:3]:
-            row = page.locator(f"section[aria-label='By attack of the boss'] .bars-row:has([title='{attack}'])")
+            name = move_name("iudex", attack)
+            row = page.locator(f"section[aria-label='By attack of the boss'] .bars-row:has([title='{name}'])")
             assert row.locator(".bars-value").nth(place).inner_text() == f"{number:,}"
     assert content["hits"]["attack"]
     for attack in content["attacks"]:
-        cells = page.locator(".dodges tr", has=page.locator(f"th:text-is('{attack['name']}')")).locator("td")
+        name = move_name("iudex", attack["name"])
+        cells = page.locator(".dodges tr", has=page.locator(f"th:text-is('{name}')")).locator("td")
         assert cells.nth(2).inner_text() == f"{attack['started']:,}"
         assert cells.nth(5).inner_text() == f"{attack['deaths']:,}"
     inked = page.evaluate(
@@ -113,6 +121,16 @@ def test_why_it_dies_shows_the_counts_of_the_evaluation(site, open_page):
     assert len(inked) == 2
     assert min(inked) > 500
     page.wait_for_selector("section .plot[data-traces='2']")  # damage taken and dealt
+
+    # A death that was recorded can be seen, from three seconds before.
+    see = page.locator(".see").first
+    attack = see.get_attribute("aria-label").removeprefix("See a death by ")
+    see.click()
+    page.wait_for_selector(".fv-player-root[data-record]")
+    at, last = (int(page.get_attribute(*where)) for where in ((".fv-player-root", "data-record"), (".fv-range", "max")))
+    assert at >= last - 31
+    page.keyboard.press("End")
+    page.locator(".fv-below", has_text=attack).wait_for()
 
 
 def test_a_run_without_a_fleet_says_so(site, open_page):
@@ -134,8 +152,8 @@ def test_a_fleet_is_shown_with_its_books_and_its_sick(site, open_page):
         assert "sent 1,000 = stored 880" in page.locator(".books-line").inner_text()
         assert page.locator("tr.sick").count() == 2
         text = page.locator("main").inner_text()
-        assert "Its heart does not beat" in text
-        assert "its steps stand still" in text
+        assert "No heartbeat" in text
+        assert "Heartbeats come but no steps" in text
         dropped = page.locator("tr[data-worker='bob.0.aa'] td").last.inner_text()
         assert dropped == "stale 100"
         assert page.locator("tr[data-worker='alice.0.aa'] .pill").inner_text() == "playing"
@@ -152,6 +170,27 @@ def test_control_is_closed_where_nobody_trains(site, open_page):
         assert button.is_disabled()
         assert "Nobody trains here now" in button.get_attribute("title")
     page.wait_for_function("() => document.querySelector('.log').textContent.length > 10")
+
+
+def test_more_windows_than_a_browser_has_connections(site, open_page):
+    _, address = site
+    pages = [open_page(f"{address}/#/runs")]
+    pages += [pages[0].context.new_page() for _ in range(7)]
+    for page in pages[1:]:
+        page.goto(f"{address}/#/runs")
+    for page in pages:
+        page.wait_for_selector("tr[data-run=first]")
+
+
+def test_a_visitor_without_the_token_types_it(site, serve_page, open_page, complaints):
+    root, _ = site
+    complaints.expected = ("401",)
+    with serve_page(root, "--port", "0", "--token", "a-token-of-some-length") as (_, address):
+        page = open_page(address.partition("?")[0])
+        page.get_by_label("Token").fill("a-token-of-some-length")
+        page.get_by_role("button", name="Open").click()
+        page.wait_for_selector("tr[data-run=first]")
+        assert "token" not in page.url
 
 
 def test_a_run_that_goes_away_is_told(site, open_page, complaints, tmp_path):

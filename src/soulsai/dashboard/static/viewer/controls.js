@@ -24,8 +24,9 @@ function legend(scene) {
 }
 
 export class Controls {
-  // `does` holds toggle, step(count), seek(seconds), speed(number), nextLoss?, share?; `shareHref` makes share a download.
-  constructor(scene, does, { shareHref, shareName } = {}) {
+  // `does` holds toggle, step(count), seek(seconds), speed(number), death?, nextLoss?; `share` are [label, address, name of
+  // a file to take], the first by key; `beside` is an element of the page around.
+  constructor(scene, does, { share, beside } = {}) {
     this.scene = scene;
     this.does = does;
     const button = (name, label, key, run) =>
@@ -57,14 +58,18 @@ export class Controls {
     this.unfit = fitted(this.marks, (width, height) => this.drawMarks(width, height));
     const wide = (tag, name, text, attributes) =>
       el(tag, { class: "fv-button fv-wide", "data-do": name, "aria-label": text, ...attributes }, sign(name), el("span", { text }));
+    this.shared = (share ?? []).map(([label, href, download]) => el("a", { href, download, text: label, onclick: () => does.touched() }));
     this.share =
-      shareHref &&
-      wide("a", "share", "Share", {
-        href: shareHref,
-        download: shareName ?? "fight.html",
-        title: "Save this fight as one file to send to somebody (s)",
-        onclick: () => does.touched(),
-      });
+      this.shared.length > 0 &&
+      el(
+        "details",
+        { class: "fv-share" },
+        el("summary", { class: "fv-button fv-wide", "data-do": "share", title: "Save this fight as a file to send to somebody (s)" }, sign("share"), el("span", { text: "Share" })),
+        el("div", { class: "fv-menu" }, ...this.shared),
+      );
+    this.death =
+      does.death &&
+      wide("button", "death", "Last 3 s", { type: "button", title: "Three seconds before the end (d)", onclick: () => does.death() });
     this.loss =
       does.nextLoss &&
       wide("button", "loss", "Next loss", { type: "button", title: "Next lost fight (n)", onclick: () => does.nextLoss() });
@@ -82,6 +87,8 @@ export class Controls {
         this.speed,
         el("span", { class: "fv-gap" }),
         legend(scene),
+        beside,
+        this.death,
         this.loss,
         this.share,
       ),
@@ -129,7 +136,8 @@ export class Controls {
       "[": () => this.faster(-1),
       "]": () => this.faster(1),
       n: () => this.does.nextLoss?.(),
-      s: () => this.share?.click(),
+      d: () => this.does.death?.(),
+      s: () => this.shared[0]?.click(),
     }[event.key];
     if (!does) return;
     event.preventDefault();

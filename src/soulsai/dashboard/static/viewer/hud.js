@@ -35,6 +35,7 @@ export class Hud {
         el("div", { class: "fv-line" }, this.sp.root, this.spNumber),
         el("div", { class: "fv-line fv-text" }, this.playerText, this.state),
       ),
+      el("div", { class: "fv-which", text: which(scene.raw) }),
       this.end,
       el(
         "div",
@@ -58,7 +59,9 @@ export class Hud {
     setText(this.bossNumber, String(Math.ceil(boss)));
     const shown = (names, numbers, ms) => `${names[numbers[record]]} ${(ms[record] / 1000).toFixed(1)} s`;
     setText(this.playerText, shown(raw.player_labels, raw.player_animation, raw.player_animation_ms));
-    setText(this.bossText, shown(raw.boss_labels, raw.boss_animation, raw.boss_animation_ms));
+    const move = raw.moves[raw.move[record]]?.name;
+    const text = shown(raw.boss_labels, raw.boss_animation, raw.boss_animation_ms);
+    setText(this.bossText, move && text.startsWith(`${move} `) ? text.slice(move.length + 1) : text);
     setText(this.phase, `phase ${raw.phase[record]} of ${raw.phases}`);
     const flags = raw.flags[record];
     setText(this.state, flags & 8 ? "falling" : flags & 1 ? "invulnerable" : sp <= 0 ? "exhausted" : "");
@@ -100,6 +103,14 @@ export class Hud {
     const by = raw.killed_by ? (raw.killed_by === "fall" ? "fell off the cliff" : `killed by ${raw.killed_by}`) : "";
     setText(this.below, [by, `${raw.time_s} s`].filter(Boolean).join(" · "));
   }
+}
+
+// Which fight this is: of whom, at which step of the training, and where it was fought.
+function which({ about, step, engine, outcome }) {
+  const trained = Number.isFinite(step ?? NaN) ? `step ${step.toLocaleString("en")}` : "";
+  const number = Number.isFinite(about.fight) ? `fight ${about.fight + 1} of its evaluation` : "";
+  const variant = about.variant && about.variant !== "standard" ? about.variant : "";
+  return [about.run, trained, number, variant, engine === "game" ? "in the game" : "", outcome].filter(Boolean).join(" · ");
 }
 
 function bar(kind, label) {

@@ -2,9 +2,16 @@
 
 import { el, fitted, setText } from "./elements.js";
 
-const NOTHING = 19;
 const FADE_MS = 140;
+const POINT = "point at a cell to read it";
 const ZERO = 128;
+const HINTS = {
+  q: "The return that it expects of each action; the line is zero. Grey ones have no effect now.",
+  probability: "How likely it takes each action. Grey ones have no effect now.",
+  none: "What was pressed. Grey ones have no effect now.",
+  value: "The sum of rewards, discounted, that it expects from here to the end; click to go there.",
+  network: "Each cell is a number: orange above zero, blue below, stronger is farther away.",
+};
 
 export class Panels {
   constructor(scene, onSeek) {
@@ -13,13 +20,13 @@ export class Panels {
     this.value = scene.thoughts ? new Value(scene, onSeek) : null;
     this.network = scene.thoughts?.layers.length ? new Network(scene) : null;
     const { thoughts, raw } = scene;
-    const title = { q: "Q values", probability: "Action probabilities" }[thoughts?.kind] ?? "Actions";
+    const title = thoughts ? "What it wants" : "Actions";
     this.root = el(
       "aside",
       { class: "fv-panels", "aria-label": "What the agent thinks" },
-      el("section", {}, el("h3", {}, title, this.actions.note), this.actions.root),
-      this.value && el("section", {}, el("h3", {}, "Value of the state", this.value.note), this.value.root),
-      this.network && el("section", {}, el("h3", { text: "Network" }), this.network.root),
+      el("section", {}, el("h3", { text: title }), this.actions.note, el("p", { class: "fv-hint", text: HINTS[thoughts?.kind] ?? HINTS.none }), this.actions.root),
+      this.value && el("section", {}, el("h3", {}, "What it expects", this.value.note), el("p", { class: "fv-hint", text: HINTS.value }), this.value.root),
+      this.network && el("section", {}, el("h3", { text: "What it sees, and its network" }), el("p", { class: "fv-hint", text: HINTS.network }), this.network.root),
       !thoughts && el("p", { class: "fv-reason", text: thoughtless(raw.reason) }),
     );
   }
@@ -41,16 +48,19 @@ const thoughtless = (reason) => (reason ? `No thoughts to show: ${reason}.` : "N
 class Actions {
   constructor(scene) {
     this.scene = scene;
-    this.note = el("span", { class: "fv-note" });
+    this.note = el("p", { class: "fv-says" });
     const numbers = scene.thoughts?.actions ?? scene.raw.actions.map((_, number) => number);
     this.rows = numbers.map((number, position) => {
       const fill = el("i");
       const figure = el("span", { class: "fv-figure" });
       const name = el("span", { class: "fv-name", text: scene.raw.actions[number] });
-      const root = el("li", {}, name, el("div", { class: "fv-track" }, fill), figure);
-      return { number, position, fill, figure, root };
+      const track = el("div", { class: "fv-track" }, fill);
+      const root = el("li", {}, name, track, figure);
+      return { number, position, fill, figure, root, track };
     });
     this.root = el("ol", { class: "fv-actions" }, ...this.rows.map((row) => row.root));
+    this.zero = scene.thoughts?.kind === "q" ? -scene.thoughts.least / Math.max(scene.thoughts.most - scene.thoughts.least, 1e-6) : 0;
+    if (this.zero > 0) for (const row of this.rows) row.track.append(el("b", { class: "fv-zero", style: { left: `${100 * this.zero}%` } }));
     this.shown = -2;
   }
 
@@ -66,21 +76,32 @@ class Actions {
     setText(this.note, this.remark(record, isNow));
     for (const row of this.rows) {
       row.root.classList.toggle("closed", !scene.isOpen(record, row.number) && !(isNow && k >= 0 && (thoughts.open[k] >> row.position) & 1));
-      row.root.classList.toggle("chosen", isNow ? row.number === played : k >= 0 && thoughts.chosen[k] === row.position);
+      row.root.classList.toggle("chosen", isNow && row.number === played);
       if (k < 0) continue;
       const score = thoughts.scores[k][row.position];
       const open = (thoughts.open[k] >> row.position) & 1;
       const share = thoughts.kind === "q" ? (score - thoughts.least) / Math.max(thoughts.most - thoughts.least, 1e-6) : score;
-      row.fill.style.transform = `scaleX(${open ? Math.min(Math.max(share, 0), 1) : 0})`;
+      const [from, to] = [Math.min(this.zero, share), Math.max(this.zero, share)];
+      row.fill.style.left = `${100 * from}%`;
+      row.fill.style.width = `${open ? 100 * Math.max(Math.min(to, 1) - from, 0) : 0}%`;
+      row.fill.classList.toggle("below", thoughts.kind === "q" && score < 0);
       setText(row.figure, open ? (thoughts.kind === "q" ? score.toFixed(2) : percent(score)) : "");
     }
   }
 
+  // In words: what it does, how sure it is, and what it expects.
   remark(record, isNow) {
-    if (record === this.scene.count - 1) return "over";
-    if (!isNow) return "no choice now";
+    const { thoughts, raw, count } = this.scene;
+    if (record === count - 1) return "over";
+    if (!isNow) return "no choice until its move ends";
     const played = this.scene.actionAfter(record);
-    return played === NOTHING ? "waits" : (this.scene.raw.actions[played] ?? "");
+    const does = raw.wants?.[played] ?? raw.actions[played] ?? "";
+    const k = thoughts ? thoughts.of[record] : -1;
+    const row = this.rows.find(({ number }) => number === played);
+    if (k < 0 || !row) return does;
+    const score = thoughts.scores[k][row.position];
+    if (thoughts.kind === "q") return `${does}: expects ${score.toFixed(2)}`;
+    return `${does}: ${percent(score)}, expects ${thoughts.value[k].toFixed(2)}`;
   }
 }
 
@@ -164,13 +185,20 @@ class Value {
 class Network {
   constructor(scene) {
     this.scene = scene;
-    this.told = el("p", { class: "fv-told", text: "point at a cell of the observation" });
-    this.grids = scene.thoughts.layers.map((layer, i) => new Grid(scene, layer, i === 0 ? (unit) => this.tell(unit) : null, () => this.refresh()));
-    this.root = el("div", { class: "fv-network" }, ...this.grids.flatMap((grid, i) => (i === 0 ? [grid.figure, this.told] : [grid.figure])));
+    this.told = el("p", { class: "fv-told", text: POINT });
+    const [first, ...rest] = scene.thoughts.layers;
+    const tell = (unit) => this.tell(unit);
+    const groups = groupsOf(scene.thoughts.sights, first.units);
+    this.names = groups.flatMap(([title, names]) => names.map((name) => (title ? `${title}: ${name}` : name)));
+    let from = 0;
+    const seen = groups.map(([title, names]) => new Grid({ ...first, name: title || first.name, first: from, shown: names.length, next: (from += names.length) }, tell, () => this.refresh()));
+    const further = rest.map((layer) => new Grid({ ...layer, first: 0, shown: layer.units }, null, () => this.refresh()));
+    this.grids = [...seen, ...further];
+    this.root = el("div", { class: "fv-network" }, ...seen.map((grid) => grid.figure), this.told, ...further.map((grid) => grid.figure));
     this.k = -1;
     this.style = new Inks(this.root, () => this.refresh());
-    this.from = this.grids.map((grid) => new Float32Array(grid.layer.units).fill(0));
-    this.to = this.grids.map((grid) => new Float32Array(grid.layer.units).fill(0));
+    this.from = this.grids.map((grid) => new Float32Array(grid.layer.shown).fill(0));
+    this.to = this.grids.map((grid) => new Float32Array(grid.layer.shown).fill(0));
     this.since = 0;
     this.settled = false;
   }
@@ -178,14 +206,14 @@ class Network {
   tell(unit) {
     this.pointed = unit;
     const { thoughts } = this.scene;
-    const name = thoughts.sights[unit];
+    const name = this.names[unit];
     if (unit === null || !name || this.k < 0) {
-      setText(this.told, "point at a cell of the observation");
+      setText(this.told, POINT);
       return;
     }
     const layer = thoughts.layers[0];
     const value = ((layer.shades[this.k * layer.units + unit] - ZERO) / 127) * thoughts.sight_scale[unit];
-    setText(this.told, `${name.replaceAll("_", " ")}  ${value.toFixed(2)}`);
+    setText(this.told, `${name}  ${value.toFixed(2)}`);
   }
 
   refresh() {
@@ -198,9 +226,9 @@ class Network {
     if (k !== this.k) {
       const share = this.share(now);
       this.grids.forEach(({ layer }, g) => {
-        for (let u = 0; u < layer.units; u++) {
+        for (let u = 0; u < layer.shown; u++) {
           this.from[g][u] += (this.to[g][u] - this.from[g][u]) * share;
-          this.to[g][u] = k >= 0 ? (layer.shades[k * layer.units + u] - ZERO) / 127 : 0;
+          this.to[g][u] = k >= 0 ? (layer.shades[k * layer.units + layer.first + u] - ZERO) / 127 : 0;
         }
       });
       [this.k, this.since, this.settled] = [k, now, false];
@@ -226,15 +254,22 @@ class Network {
   }
 }
 
+// [title, names] of the numbers that stand together; one group where nothing is known of them.
+function groupsOf(sights, units) {
+  const named = sights.reduce((sum, [, names]) => sum + names.length, 0);
+  return named === units ? sights : [["", Array.from({ length: units }, (_, i) => `number ${i + 1}`)]];
+}
+
+// A stretch of the units of a layer: from `first` on, `shown` of them.
 class Grid {
-  constructor(scene, layer, onPoint, onSize) {
+  constructor(layer, onPoint, onSize) {
     this.layer = layer;
-    this.canvas = el("canvas", { class: "fv-grid", role: "img", "aria-label": `${layer.name}, ${layer.units} cells` });
-    this.figure = el("figure", {}, el("figcaption", {}, layer.name, el("span", { class: "fv-note", text: String(layer.units) })), this.canvas);
+    this.canvas = el("canvas", { class: "fv-grid", role: "img", "aria-label": `${layer.name}, ${layer.shown} cells` });
+    this.figure = el("figure", {}, el("figcaption", {}, layer.name, el("span", { class: "fv-note", text: String(layer.shown) })), this.canvas);
     this.unfit = fitted(this.canvas, (width, height) => {
       this.width = width;
-      this.columns = Math.max(8, Math.min(layer.units, Math.floor(width / this.cell(width))));
-      const rows = Math.ceil(layer.units / this.columns);
+      this.columns = Math.max(8, Math.floor(width / this.cell(width)));
+      const rows = Math.ceil(layer.shown / this.columns);
       this.size = width / this.columns;
       const wanted = Math.ceil(rows * this.size);
       if (Math.abs(wanted - height) >= 1) this.canvas.style.height = `${wanted}px`;
@@ -244,7 +279,7 @@ class Grid {
     const unitAt = (event) => {
       const { left, top } = this.canvas.getBoundingClientRect();
       const unit = Math.floor((event.clientY - top) / this.size) * this.columns + Math.floor((event.clientX - left) / this.size);
-      return unit >= 0 && unit < layer.units ? unit : null;
+      return unit >= 0 && unit < layer.shown ? layer.first + unit : null;
     };
     for (const kind of ["pointermove", "pointerdown"]) this.canvas.addEventListener(kind, (event) => onPoint(unitAt(event)));
     this.canvas.addEventListener("pointerleave", () => onPoint(null));
@@ -260,7 +295,7 @@ class Grid {
     if (!this.size) return;
     context.clearRect(0, 0, this.width, this.canvas.height);
     const gap = this.size > 6 ? 1.2 : 0.6;
-    for (let u = 0; u < this.layer.units; u++) {
+    for (let u = 0; u < this.layer.shown; u++) {
       const value = from[u] + (to[u] - from[u]) * share;
       const strength = Math.sqrt(Math.abs(value));
       const [x, y] = [(u % this.columns) * this.size, Math.floor(u / this.columns) * this.size];

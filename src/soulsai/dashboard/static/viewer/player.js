@@ -7,6 +7,7 @@ import { Panels } from "./panels.js";
 import { Scene } from "./scene.js";
 import { Stage } from "./stage.js";
 
+export const LAST_S = 3;
 const LONGEST_FRAME_MS = 250; // a page that was hidden goes on where it was
 
 export function mountPlayer(element, raw, options = {}) {
@@ -14,6 +15,7 @@ export function mountPlayer(element, raw, options = {}) {
   return {
     play: () => player.play(),
     pause: () => player.pause(),
+    show: (seconds) => player.seek(seconds),
     seek: (record) => player.seek(player.scene.time[Math.min(Math.max(Math.round(record), 0), player.scene.count - 1)]),
     speed: (value) => player.setSpeed(value),
     destroy: () => player.destroy(),
@@ -24,9 +26,9 @@ export function mountPlayer(element, raw, options = {}) {
 }
 
 class Player {
-  constructor(element, raw, { autoplay = true, speed = 1, onEnd, onNextLoss, onTouch, onSpeed, shareHref, shareName } = {}) {
+  constructor(element, raw, { autoplay = true, speed = 1, before = 0, bare = false, onEnd, onNextLoss, onTouch, onSpeed, onTime, share, beside } = {}) {
     this.scene = new Scene(raw);
-    Object.assign(this, { onEnd, onTouch, onSpeed, time: 0, speedNow: speed, playing: false, ended: false });
+    Object.assign(this, { onEnd, onTouch, onSpeed, onTime, time: before ? Math.max(0, this.scene.duration - before) : 0, speedNow: speed, playing: false, ended: false });
     const touched = (run) => (...values) => {
       this.onTouch?.();
       run(...values);
@@ -37,15 +39,16 @@ class Player {
       seek: touched((seconds) => this.seek(seconds)),
       speed: (value) => this.setSpeed(value),
       nextLoss: onNextLoss && touched(onNextLoss),
+      death: this.scene.lost && touched(() => this.last(LAST_S)),
       touched: touched(() => {}),
     };
     const canvas = el("canvas", { class: "fv-stage", role: "img", "aria-label": describe(raw) });
     canvas.addEventListener("click", does.toggle);
     this.hud = new Hud(this.scene);
-    this.controls = new Controls(this.scene, does, { shareHref, shareName });
-    this.panels = new Panels(this.scene, does.seek);
+    this.controls = bare ? null : new Controls(this.scene, does, { share, beside });
+    this.panels = bare ? null : new Panels(this.scene, does.seek);
     this.picture = el("div", { class: "fv-picture" }, canvas, this.hud.root);
-    this.root = el("div", { class: "fv-player-root" }, el("div", { class: "fv-main" }, this.picture, this.controls.root), this.panels.root);
+    this.root = el("div", { class: bare ? "fv-player-root bare" : "fv-player-root" }, el("div", { class: "fv-main" }, this.picture, this.controls?.root), this.panels?.root);
     element.append(this.root);
     this.stage = new Stage(canvas, this.scene);
     this.stage.again = () => this.draw(performance.now());
@@ -53,6 +56,12 @@ class Player {
     this.draw(performance.now());
     const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (autoplay && !still) this.play();
+  }
+
+  // What led to the end.
+  last(seconds) {
+    this.time = Math.max(0, this.scene.duration - seconds);
+    this.play();
   }
 
   get over() {
@@ -129,8 +138,9 @@ class Player {
     const record = this.scene.at(this.time);
     this.stage.draw(this.time);
     this.hud.show(record, this.time);
-    this.panels.show(record, now);
-    this.controls.show(this.state());
+    this.panels?.show(record, now);
+    this.controls?.show(this.state());
+    this.onTime?.(this.time);
     this.root.dataset.record = String(record);
     this.root.dataset.playing = String(this.playing);
   }
@@ -140,8 +150,8 @@ class Player {
     cancelAnimationFrame(this.asked);
     this.asked = 0;
     this.stage.again = null;
-    this.controls.destroy();
-    this.panels.destroy();
+    this.controls?.destroy();
+    this.panels?.destroy();
     this.stage.destroy();
     this.root.remove();
   }

@@ -6,8 +6,11 @@ import { mountPlayer } from "./player.js";
 const STYLE = "/static/viewer/viewer.css";
 const REST_MS = 1200; // how long the end of a fight stays before the next plays by itself
 const SHOWN = 60;
+const MOST_RUNS = 8;
+const MOST_OF_A_RUN = 20;
 const NOT_YET = "No fight is recorded yet: the first one comes with the first evaluation.";
 const NONE = "No fight of this run is recorded. They are recorded while it trains, and by: souls eval RUN --record 10";
+const NO_FIGHTS = "This run plays a Gymnasium environment, not a boss fight: there is nothing to watch here. Learning has its curves.";
 
 export function mount(root, context) {
   const view = new View(root, context);
@@ -19,6 +22,9 @@ class View {
   constructor(root, context) {
     Object.assign(this, { root, context, fights: [], filter: "all", shown: null, player: null, asked: 0, speed: 1, newest: null });
     this.wanted = context.params?.get("fight") ?? null;
+    this.before = Number(context.params?.get("before")) || 0; // seconds before the end
+    this.pair = el("div", { class: "fv-pair", hidden: true });
+    this.besides = el("select", { class: "fv-speed", "aria-label": "Side by side with", title: "Another policy in the same fight", onchange: () => this.showPair() });
     this.live = !this.wanted && isLive(context.entry?.());
     this.following = this.wanted === null;
     this.place = el("div", { class: "fv-place" });
@@ -44,6 +50,7 @@ class View {
       "div",
       { class: "fv-view" },
       this.place,
+      this.pair,
       el(
         "div",
         { class: "fv-bar-top" },
@@ -80,7 +87,7 @@ class View {
     }
     this.showList();
     if (!this.fights.length) {
-      this.tell(this.live ? NOT_YET : NONE);
+      this.tell(this.context.entry()?.world === "gym" ? NO_FIGHTS : this.live ? NOT_YET : NONE);
       return;
     }
     if (this.shown && !this.following) return;
@@ -103,22 +110,74 @@ class View {
       this.place.replaceChildren();
       this.shown = name;
       const losses = this.fights.some((fight) => isLost(fight));
+      this.leavePair();
       this.player = mountPlayer(this.place, scene, {
         autoplay: true,
         speed: this.speed,
+        before: this.before,
+        beside: this.besides,
+        onTime: (seconds) => this.second?.show(seconds),
         onEnd: () => this.ended(),
         onNextLoss: losses ? () => this.nextLoss() : undefined,
         onTouch: () => this.setFollowing(false),
         onSpeed: (value) => (this.speed = value),
-        shareHref: `${this.path}/${encodeURIComponent(name)}/share`,
-        shareName: `${this.context.run}-${name}.html`,
+        share: [
+          ["Page (HTML), plays anywhere", `${this.path}/${encodeURIComponent(name)}/share`, `${this.context.run}-${name}.html`],
+          ["Video (MP4)", `${this.path}/${encodeURIComponent(name)}/video?as=mp4`, `${this.context.run}-${name}.mp4`],
+          ["Picture (GIF)", `${this.path}/${encodeURIComponent(name)}/video?as=gif`, `${this.context.run}-${name}.gif`],
+        ],
       });
+      this.before = 0;
       this.markShown();
+      this.findBesides(name);
     } catch (error) {
       if (!this.gone && this.opening === name) this.tell(error.message);
     } finally {
       if (this.opening === name) this.opening = null;
     }
+  }
+
+  // Fights that began alike, with the same seed, by another policy: of this run at another step, or of another run.
+  async findBesides(name) {
+    const { draw } = this.fights.find((fight) => fight.name === name) ?? {};
+    const own = draw ? this.fights.filter((fight) => fight.draw === draw && fight.name !== name).map((fight) => ({ ...fight, run: this.context.run })) : [];
+    const others = this.context.runs().filter((run) => run.id !== this.context.run && run.world === "fight" && run.fights).slice(0, MOST_RUNS);
+    const lists = draw ? await Promise.allSettled(others.map((run) => this.context.api.json(`/api/runs/${encodeURIComponent(run.id)}/fights`))) : [];
+    if (this.gone || this.shown !== name) return;
+    const further = lists.flatMap((list, i) => (list.value ?? []).filter((fight) => fight.draw === draw).slice(0, MOST_OF_A_RUN).map((fight) => ({ ...fight, run: others[i].id })));
+    this.besides.hidden = !own.length && !further.length;
+    const label = (fight) => `${fight.run === this.context.run ? "" : `${fight.run}, `}step ${Number(fight.step ?? 0).toLocaleString("en")}: ${fight.outcome}`;
+    this.besides.replaceChildren(
+      el("option", { value: "", text: "Side by side …" }),
+      ...[...own.slice(0, MOST_OF_A_RUN), ...further].map((fight) => el("option", { value: JSON.stringify([fight.run, fight.name]), text: label(fight) })),
+    );
+  }
+
+  async showPair() {
+    const chosen = this.besides.value;
+    this.leavePair(chosen);
+    if (!chosen) return;
+    const [run, name] = JSON.parse(chosen);
+    try {
+      const scene = await this.context.api.json(`/api/runs/${encodeURIComponent(run)}/fights/${encodeURIComponent(name)}`);
+      if (this.gone || this.besides.value !== chosen) return;
+      this.pair.hidden = false;
+      this.frame.classList.add("paired");
+      this.second = mountPlayer(this.pair, scene, { autoplay: false, bare: true });
+      this.player?.show(0);
+      this.player?.play();
+    } catch (error) {
+      this.say(error.message);
+    }
+  }
+
+  leavePair(chosen = "") {
+    this.second?.destroy();
+    this.second = null;
+    this.pair.hidden = true;
+    this.frame.classList.remove("paired");
+    this.besides.value = chosen;
+    if (!chosen) this.besides.hidden = this.besides.options.length < 2;
   }
 
   // While live, the fight plays again until there is a newer one.
@@ -228,6 +287,7 @@ class View {
   destroy() {
     this.gone = true;
     clearTimeout(this.resting);
+    this.second?.destroy();
     this.player?.destroy();
     this.frame.remove();
   }

@@ -1,10 +1,10 @@
-// Why do I die: what hits and kills, from where, doing what; what is dodged; where the player stands.
+// Causes of death: what hits and kills, from where, doing what; what is dodged; where the player stands.
 
 import { runPath } from "../api.js";
 import { groupedBars } from "../bars.js";
 import { LineChart } from "../charts.js";
 import { el, empty, fill } from "../dom.js";
-import { count, interval, number, share } from "../format.js";
+import { count, number, share } from "../format.js";
 import { HeatMap } from "../heatmap.js";
 
 const BREAKDOWNS = [
@@ -27,6 +27,7 @@ export function mount(root, context) {
   let evaluated = null;
   let again = false;
   let shown = "";
+  let deaths = new Map();
 
   async function look() {
     if (looking) {
@@ -55,19 +56,38 @@ export function mount(root, context) {
   async function arrange(list) {
     bar.hidden = !list.length;
     if (!list.length) {
-      fill(content, empty("No evaluation yet.", "The first comes while training, or with `souls eval RUN`"));
+      const gym = context.entry()?.world === "gym";
+      fill(content, gym ? empty("This run plays a Gymnasium environment, not a boss fight.", "Its returns are on the Learning page.") : empty("No evaluation yet.", "The first comes while training, or with `souls eval RUN`"));
       return;
     }
     fill(select, list.map((each) => el("option", { value: each.name, text: nameOf(each) })));
     const kept = byHand && list.find((each) => each.name === chosen);
-    const entry = kept || (list.find((each) => each.live) ?? list[0]);
+    const entry = kept || list[0]; // the newest
     chosen = select.value = entry.name;
-    about.textContent = entry.live ? "the newest while training; follows it" : "";
+    about.textContent = byHand ? "" : "the newest; follows the run";
+    deaths = await deathsOf();
     const evaluation = await context.api.json(runPath(context.run, `/evaluations/${encodeURIComponent(entry.name)}`));
     const text = JSON.stringify(evaluation);
     if (destroyed || text === shown) return;
     shown = text;
     show(evaluation);
+  }
+
+  // A recorded death by each attack, the newest: to be seen from three seconds before.
+  async function deathsOf() {
+    try {
+      const fights = await context.api.json(runPath(context.run, "/fights"));
+      return new Map(fights.filter((fight) => fight.killed_by).map((fight) => [fight.killed_by, fight.name]).reverse());
+    } catch {
+      return new Map(); // the counts are shown without them
+    }
+  }
+
+  function seeDeath(attack) {
+    const fight = deaths.get(attack);
+    if (!fight) return null;
+    const address = `#/watch/${encodeURIComponent(context.run)}?fight=${encodeURIComponent(fight)}&before=3`;
+    return el("a", { class: "see", href: address, title: `See a death by ${attack}, from three seconds before`, "aria-label": `See a death by ${attack}`, text: "▶" });
   }
 
   function choose(name) {
@@ -86,7 +106,7 @@ export function mount(root, context) {
             { name: "deaths", colour: "var(--bad)", groups: deaths?.[key] ?? {} },
             { name: "hits", colour: "var(--s2)", groups: hits?.[key] ?? {} },
           ],
-          { keepOrder },
+          { keepOrder, more: key === "attack" ? seeDeath : undefined },
         ),
       ),
     );
@@ -95,13 +115,13 @@ export function mount(root, context) {
     fill(
       content,
       tiles(evaluation),
-      el("h2", {}, "Why it dies", el("span", { class: "key" }, swatch("var(--bad)", "deaths"), swatch("var(--s2)", "hits"), el("span", { class: "muted", text: "count and share of all; falls are deaths without a hit" }))),
+      el("h2", {}, "Causes of death", el("span", { class: "key" }, swatch("var(--bad)", "deaths"), swatch("var(--s2)", "hits"), el("span", { class: "muted", text: "count and share of each; ▶ shows one, from three seconds before" }))),
       el("div", { class: "grid wide" }, breakdowns),
-      el("h2", { text: "What it dodges, attack by attack" }),
+      el("h2", { text: "Dodge rate by attack" }),
       dodges(evaluation.attacks ?? []),
-      el("h2", { text: "Where it stands, and where it is hit" }),
+      el("h2", { text: "Where the player is, and where he is hit" }),
       el("div", { class: "grid wide" }, panel("Where the player is", places), panel("Where he is hit, a step before the blow", hitPlaces)),
-      el("h2", { text: "Damage over the time of a fight" }),
+      el("h2", { text: "Damage over time" }),
       panel(
         overTimeTitle(damage),
         damage?.seconds?.length ? el("div", {}, el("div", { class: "key pad-side" }, swatch("var(--s4)", "taken"), swatch("var(--s3)", "dealt")), el("div", { class: "plot-frame tall" }, overTime)) : el("p", { class: "muted pad", text: "This evaluation is older than this figure; a new one has it." }),
@@ -164,15 +184,13 @@ const panel = (title, body) => el("section", { class: "panel", "aria-label": tit
 const overTimeTitle = (damage) =>
   damage?.seconds?.length > 1 ? `Mean damage in each ${number(damage.seconds[1] - damage.seconds[0])} s of the fights that still go on` : "Mean damage of the fights that still go on";
 
-const nameOf = (entry) => `${entry.live ? "newest while training" : entry.name}: ${share(entry.win_rate)} of ${count(entry.fights)} fights${entry.settings?.engine === "game" ? ", in the game" : ""}`;
+const stepOf = (entry) => (Number.isFinite(entry.step ?? NaN) ? `, step ${count(entry.step)}` : "");
+const nameOf = (entry) => `${entry.live ? `while training${stepOf(entry)}` : entry.name}: ${share(entry.win_rate)} of ${count(entry.fights)} fights${entry.settings?.engine === "game" ? ", in the game" : ""}`;
 
 function tiles(evaluation) {
   const { settings = {} } = evaluation;
-  const rate = evaluation.fights ? evaluation.wins / evaluation.fights : null;
   const figures = [
-    ["Win rate", share(rate), interval(evaluation.low, evaluation.high)],
     ["Fights", count(evaluation.fights), settings.variant ? `${settings.boss ?? ""} ${settings.variant}` : ""],
-    ["Wins", count(evaluation.wins)],
     ["Time-outs", count(evaluation.time_outs), "count as lost"],
     ...(evaluation.phases ?? []).map((phase) => [`Phase ${phase.phase}`, `${count(phase.reached)} reached`, `${count(phase.won)} won, ${count(phase.died + phase.fell)} died`]),
   ];

@@ -1,14 +1,14 @@
 // Whether all machines are well: every worker, what became of each row, who is sick and what that means.
 
 import { runPath } from "../api.js";
-import { el, empty, fill, told } from "../dom.js";
+import { copyable, el, empty, fill, told } from "../dom.js";
 import { count, duration, number, plural, share } from "../format.js";
 
 const EVERY_MS = 2000;
 const LONG_GONE_S = 600;
 const SICK = {
-  silent: "Its heart does not beat: the process, the machine or the network is gone. What it sent is safe; it joins again by itself when it can.",
-  frozen: "Its heart beats but its steps stand still: the game or the environment hangs. It is started again by its keeper, or by hand.",
+  silent: "No heartbeat: the process, the machine or the network is gone. What was sent is safe; a worker joins again when it can.",
+  frozen: "Heartbeats come but no steps: the game or the environment hangs. Its supervisor restarts it, or you do.",
 };
 // A version is the life of the learner in the upper half, and the count of its policies in the lower.
 const versionsOf = (learner) => Number(learner?.version ?? NaN) % 2 ** 32;
@@ -42,7 +42,7 @@ export function mount(root, context) {
     if (text === shown) return;
     shown = text;
     const at = content.querySelector(".table-frame")?.scrollLeft ?? 0;
-    fill(content, report.known ? known(report) : unknown(report));
+    fill(content, report.known ? known(report, context.entry()) : unknown(report, context.entry()));
     const frame = content.querySelector(".table-frame");
     if (frame) frame.scrollLeft = at;
   }
@@ -51,34 +51,51 @@ export function mount(root, context) {
   return { update: ({ type }) => type === "tick" && look(), destroy: () => (destroyed = true) };
 }
 
-function unknown(report) {
+// How others can play for this run.
+function invitation(entry, served) {
+  if (!entry?.folder) return null;
+  const [what, line] = served ? ["Invite somebody to play for it:", `souls invite NAME ${entry.folder}`] : ["Serve it to workers on other machines:", `souls serve --resume ${entry.folder}`];
+  return el("p", { class: "invite" }, what, " ", copyable(line));
+}
+
+function unknown(report, entry) {
   const rest = Object.entries(report.metrics ?? {});
   return [
     empty(report.reason || "This run is not served, so it has no fleet; `souls serve` gives a run workers on many machines."),
+    entry?.live ? null : invitation(entry, false),
     rest.length ? el("section", { class: "panel" }, el("header", { class: "panel-head" }, el("h3", { text: "What the metrics last said" })), el("dl", { class: "pairs" }, rest.flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: number(value) })]))) : null,
   ];
 }
 
-function known(report) {
+function known(report, entry) {
   const workers = report.workers ?? [];
   const gone = workers.filter(isGone);
   const there = workers.filter((worker) => !isGone(worker));
   const sick = there.filter((worker) => worker.state in SICK);
   return [
     report.now ? null : el("p", { class: "notice" }, told(report.reason || "It is not being served now; this is how its fleet was when it ended.")),
-    el("section", { class: "panel books" }, el("h2", { text: "What became of every row" }), el("p", { class: "books-line", text: report.line ?? "" }), openBooks(report), flow(report.total)),
     tiles(report, there, sick),
-    sick.map((worker) => el("p", { class: "notice bad" }, el("b", { text: worker.worker }), ` is ${worker.state}. `, SICK[worker.state])),
-    el("section", { class: "panel table-frame" }, there.length || gone.length ? table(there, gone) : el("p", { class: "muted pad" }, told("No workers yet; `souls join` brings one."))),
+    Object.keys(SICK).map((state) => sickness(state, sick.filter((worker) => worker.state === state))),
+    el("section", { class: "panel table-frame" }, there.length || gone.length ? table(there, gone) : el("p", { class: "muted pad" }, "No workers yet.")),
+    report.now ? invitation(entry, true) : null,
     names(report.names ?? {}),
+    el("section", { class: "panel books" }, el("h2", { text: "What became of every row" }), el("p", { class: "books-line", text: report.line ?? "" }), openBooks(report), flow(report.total)),
   ];
+}
+
+// One line for all workers that have the same trouble.
+function sickness(state, workers) {
+  if (!workers.length) return null;
+  const who = workers.map((worker) => worker.worker);
+  const shown = who.length > 3 ? `${who.slice(0, 3).join(", ")} and ${who.length - 3} more are` : `${who.join(" and ")} ${who.length > 1 ? "are" : "is"}`;
+  return el("p", { class: "notice bad" }, el("b", { text: shown }), ` ${state}. `, SICK[state]);
 }
 
 const isGone = (worker) => worker.state === "left" || (worker.state === "silent" && (worker.seen_s === null || worker.seen_s > LONG_GONE_S));
 
 function openBooks(report) {
   const open = Object.entries(report.open ?? {});
-  return open.map(([worker, rows]) => el("p", { class: "problem", text: `${worker}: the books do not close: ${count(rows.expected)} rows should be on their way, ${count(rows.found)} are.` }));
+  return open.map(([worker, rows]) => el("p", { class: "problem", text: `${worker}: the counts do not add up: ${count(rows.expected)} rows should be on their way, ${count(rows.found)} are.` }));
 }
 
 // The same line as a picture.

@@ -68,6 +68,27 @@ export function mount(root, context) {
   };
 }
 
+// The zoom outlives a reload of the page, in this window and for this address.
+const zoomKey = (axis) => `souls.zoom ${location.hash} ${axis}`;
+
+function keptZoom(axis) {
+  try {
+    const range = JSON.parse(sessionStorage.getItem(zoomKey(axis)));
+    return Array.isArray(range) && range[0] < range[1] ? range : null;
+  } catch {
+    return null;
+  }
+}
+
+function keepZoom(axis, range) {
+  try {
+    if (range) sessionStorage.setItem(zoomKey(axis), JSON.stringify(range));
+    else sessionStorage.removeItem(zoomKey(axis));
+  } catch {
+    // lasts until the page is loaded again
+  }
+}
+
 // Charts that share axis, zoom, smoothing and the place of the pointer.
 export class ChartWall {
   constructor(settings) {
@@ -79,16 +100,28 @@ export class ChartWall {
       onAxis: (axis) => {
         this.feed.look({ axis, range: null });
         this.toolbar.zoomed(false);
+        keepZoom(axis, null);
       },
       onSmoothing: (smoothing) => this.feed.look({ smoothing }),
       onReset: () => this.zoom(null),
+      onFilter: (pattern) => this.filter(pattern),
     });
+    this.feed.range = keptZoom(settings.axis);
+    this.toolbar.zoomed(Boolean(this.feed.range));
   }
 
   zoom(range) {
     if (!range && !this.feed.range) return;
     this.feed.look({ range });
     this.toolbar.zoomed(Boolean(range));
+    keepZoom(this.settings.axis, range);
+  }
+
+  filter(pattern) {
+    this.pattern = pattern;
+    for (const panels of this.panels.values()) for (const panel of panels.values()) panel.root.hidden = !panel.fits(pattern);
+    for (const folded of document.querySelectorAll("details.others")) if (pattern) folded.open = true;
+    this.feed.soon();
   }
 
   // Charts that stay are kept; new ones are put in their place, others leave.
@@ -114,14 +147,11 @@ export class ChartWall {
       axis: this.settings.axis,
       onZoom: (range) => this.zoom(range),
       onReset: () => this.zoom(null),
-      onHover: (x, chart) => this.hover(x, chart),
+      sync: "wall", // the pointer is shown in all of them
     });
+    panel.root.hidden = !panel.fits(this.pattern);
     this.feed.add(panel);
     return panel;
-  }
-
-  hover(x, chart) {
-    for (const panels of this.panels.values()) for (const panel of panels.values()) if (panel.chart && panel.chart !== chart) panel.hover(x);
   }
 
   destroy() {
