@@ -64,7 +64,8 @@ class EldenRing(WatchTitle):
     walk_animations = ("Idle", "Move")
 
     player_animation = Property[Title, str](
-        lambda game: str(playing(game.pointers.read("PlayerAnimations"))[0]), doc="Number of what the player does."
+        lambda game: str(playing(game.pointers.values("PlayerAnimations")["PlayerAnimations"])[0]),
+        doc="Number of what the player does.",
     )
     player_mp = of.whole("PlayerMP", "Focus points of the player.", low=0)
     player_max_mp = of.whole("PlayerMaxMP", "Most focus points of the player.", writable=False)
