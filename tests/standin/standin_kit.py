@@ -28,7 +28,7 @@ ADDRESSES = HERE.parent.parent / "src" / "soulsgym" / "data" / "darksouls3" / "a
 COMPILER, RESOURCES = "x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-windres"
 FLAGS = ("-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-mwindows", "-s")
 LIBRARIES = ("-lgdi32", "-lwinmm", "-ldinput8", "-ldxguid", "-lole32")
-EXECUTABLE = "DarkSoulsIII.exe"
+EXECUTABLE, RING_EXECUTABLE = "DarkSoulsIII.exe", "eldenring.exe"
 ON_WINDOWS = sys.platform == "win32"
 START_LIMIT_S = 180.0
 """A new prefix, or a wineserver that has to start again, beside many busy programs has taken more than a minute."""
@@ -85,32 +85,41 @@ def build(*, wrong_version: bool = False) -> Path:
     """The executable, built if anything it is made of has changed; or the one that is another version."""
     if wrong_version:
         return other_version(build().parent / "other")
-    if (found := prebuilt()) is not None:
-        return found
+    return prebuilt() or _built(sorted(HERE.glob("*.c")), EXECUTABLE)
+
+
+@cache
+def build_ring() -> Path:
+    """The program with the memory of Elden Ring, of which only what can be read is there."""
+    return _built(sorted((HERE / "ring").glob("*.c")), RING_EXECUTABLE, "--ring")
+
+
+def _built(sources: list[Path], executable: str, *options: str) -> Path:
     generated = storage() / "generated" / f"{os.getpid()}"
     try:
-        subprocess.run([sys.executable, str(HERE / "generate.py"), str(generated)], check=True)
-        sources = sorted(HERE.glob("*.c"))
+        subprocess.run([sys.executable, str(HERE / "generate.py"), str(generated), *options], check=True)
         parts = [*sources, *sorted(HERE.glob("*.h")), *sorted(generated.iterdir())]
         digest = hashlib.sha256(b"".join(part.read_bytes() for part in parts) + repr((FLAGS, LIBRARIES)).encode())
         folder = storage() / "builds" / digest.hexdigest()[:16]
-        if not (folder / EXECUTABLE).exists():
-            _compile(sources, generated, folder)
-        return folder / EXECUTABLE
+        if not (folder / executable).exists():
+            _compile(sources, generated, folder, executable)
+        return folder / executable
     finally:
         shutil.rmtree(generated, ignore_errors=True)
 
 
-def _compile(sources: list[Path], generated: Path, folder: Path) -> None:
-    _run([RESOURCES, "version.rc", "resource.o"], generated)
-    command = [COMPILER, *FLAGS, "-I.", f"-I{HERE}", *map(str, sources), "resource.o", "-o", EXECUTABLE]
+def _compile(sources: list[Path], generated: Path, folder: Path, executable: str) -> None:
+    resources = [generated / "resource.o"] if (generated / "version.rc").exists() else []
+    if resources:
+        _run([RESOURCES, "version.rc", "resource.o"], generated)
+    command = [COMPILER, *FLAGS, "-I.", f"-I{HERE}", *map(str, (*sources, *resources)), "-o", executable]
     # No time stamp, so that the same sources give the same bytes.
     _run([*command, *LIBRARIES, "-Wl,--no-insert-timestamp"], generated)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(OSError):  # somebody else built the same at the same time
         fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
         fresh.mkdir(exist_ok=True)
-        shutil.copy2(generated / EXECUTABLE, fresh / EXECUTABLE)
+        shutil.copy2(generated / executable, fresh / executable)
         fresh.rename(folder)
     builds = sorted(folder.parent.iterdir(), key=lambda each: each.stat().st_mtime)
     for old in builds[:-KEPT_BUILDS]:

@@ -15,7 +15,11 @@ LIMIT_S = 1200.0
 """For all files together, as a Windows Python takes long to start. Reading memory takes 50 times as long under Wine as
 for a Linux program."""
 OWN = "windows/test_parts.py"
-NOT_FOR_WINDOWS = {"soulsgym/game/speed/test_speed.py", "soulsgym/game/test_window_on_standin.py"}
+NOT_FOR_WINDOWS = {
+    "soulsgym/game/speed/test_speed.py",
+    "soulsgym/game/test_window_on_standin.py",
+    "soulsgym/game/titles/test_ring_on_standin.py",
+}
 """They start their own program by Wine or look at an X display. On Windows OWN is about clock, keys and window."""
 
 
@@ -43,6 +47,7 @@ CHOSEN = {
         "test_what_is_written_is_seen_again_some_ticks_later[iudex_hp-500]",
         "test_what_was_remembered_is_put_back",
     ),
+    "soulsgym/test_scripts_on_standin.py": ("test_they_run_as_they_are[the_game_itself]",),
 }
 """What depends on the system: of all the others, which take minutes here, Linux can tell as well."""
 

@@ -185,7 +185,7 @@ def record(
     """
     check_new_file(out, "recording", ".npz")
     if human:
-        _record_person(out, env, fights, flags)
+        _record_person(out, env, boss, fights, flags)
         return
     if flags.rehearse and env == DEFAULT_ENV:
         env = REHEARSED_ENV
@@ -203,15 +203,17 @@ def record(
     typer.echo(f"{out}: {fights} fight{'s' if fights > 1 else ''}, {len(recording):,} records, {_ends(recording)}")
 
 
-def _record_person(out: Path, env: str, fights: int, flags: TargetFlags) -> None:
+def _record_person(out: Path, env: str, boss: str, fights: int, flags: TargetFlags) -> None:
     """Watch a person play; Ctrl-C ends and keeps what was seen."""
     from soulsai.cli.train import stopping
     from soulsgym.recordings.person import record_person
 
-    env = REHEARSED_ENV if env == DEFAULT_ENV else env
-    if env not in IN_THE_GAME:
-        raise MisuseError(f"--human is of the running game and {env} is of the simulator; leave out --env")
-    plan = load_fight(IN_THE_GAME[env][1]["boss"], moves=False).game
+    if not boss:
+        env = REHEARSED_ENV if env == DEFAULT_ENV else env
+        if env not in IN_THE_GAME:
+            raise MisuseError(f"--human is of the running game and {env} is of the simulator; leave out --env")
+        boss = IN_THE_GAME[env][1]["boss"]
+    plan = load_fight(boss, moves=False).watch
     typer.echo(f"play: a fight with {plan.name} is recorded from its first blow on; Ctrl-C ends and saves")
     with stopping(typer.echo, "saving what was seen") as stop:
         recording = record_person(plan, fights, pid=flags.pid, stop=stop, say=typer.echo)

@@ -112,6 +112,7 @@ class Base:
     rva: int | None = None
     direct: bool = False
     expected_rva: int | None = None  # where the pattern leads in the known version: decides if it occurs several times
+    character: int | None = None  # found among the characters that are loaded, by this number
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,7 @@ class BaseRow:
     rva: Annotated[int, Meta(ge=0, le=WIDEST_RVA)] | None = None
     direct: bool = False
     expected_rva: Annotated[int, Meta(ge=0, le=WIDEST_RVA)] | None = None
+    character: Annotated[int, Meta(ge=0, le=99_999)] | None = None
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,19 @@ class AnimationNames:
     unreliable: Words
 
 
+Offset = Annotated[int, Meta(ge=0, le=FARTHEST_OFFSET)]
+
+
+@dataclass(frozen=True)
+class CharacterList:
+    """Where the game lists the characters that are loaded, and what is where in an entry and in a character."""
+
+    field: str  # of 16 bytes: where the list begins and where it ends
+    entry_bytes: Annotated[int, Meta(ge=8, le=4096)]  # each begins with the pointer to a character
+    number_at: Offset  # in a character: the number of its kind
+    slot_at: Offset  # in a character: the way to the pointer to it that stays where it is
+
+
 @dataclass(frozen=True)
 class AddressFile:
     """An address table as the file has it; its source stands for all numbers without their own."""
@@ -184,6 +199,7 @@ class AddressFile:
     fields: Annotated[tuple[FieldRow, ...], Key("field"), Mark.NAMED, Mark.COVERED]
     file_version: str = ""
     animations: AnimationNames | None = None
+    characters: Annotated[CharacterList | None, Mark.COVERED] = None
 
 
 @dataclass(frozen=True)
@@ -208,6 +224,7 @@ class AddressTable:
     bases: Mapping[str, Base]
     fields: Mapping[str, Field]
     animations: AnimationNames | None
+    characters: CharacterList | None = None
 
     def field(self, name: str) -> Field:
         """The field of that name, or a MisuseError."""
@@ -262,17 +279,32 @@ def read_addresses(file: Path, title: str) -> AddressTable:
         bases=bases,
         fields=fields,
         animations=read.animations,
+        characters=_characters(table, read.characters, bases, fields),
     )
+
+
+def _characters(
+    table: Table, found: CharacterList | None, bases: Mapping[str, Base], fields: Mapping[str, Field]
+) -> CharacterList | None:
+    if found is None:
+        for base in bases.values():
+            if base.character is not None:
+                raise table.error(f"base.{base.name}.character", base.character, "needs a table [characters]")
+        return None
+    table.check_known("characters.field", found.field, tuple(fields))
+    if fields[found.field].type.name != "bytes16":
+        raise table.error("characters.field", found.field, "must be a field of type bytes16")
+    return found
 
 
 def _base(row: BaseRow, table: Table, file: Table) -> Base:
     pattern = None
-    if row.rva is None:
+    if row.rva is None and row.character is None:
         try:
             pattern = Pattern(table.text("pattern"))
         except ValueError as error:
             raise table.error("pattern", row.pattern, str(error)) from error
-    return Base(row.name, _source(table, file), pattern, row.rva, row.direct, row.expected_rva)
+    return Base(row.name, _source(table, file), pattern, row.rva, row.direct, row.expected_rva, row.character)
 
 
 def _field(row: FieldRow, table: Table, file: Table, bases: Mapping[str, Base]) -> Field:

@@ -304,7 +304,7 @@ def check_values(title: Title, size: tuple[int, int] | None) -> Finding:
     """Can everything be true that is read from the game's memory?"""
     faults, seen = title.faults(size), list[str]()
     for boss in bosses_of(title.folder):
-        plan = load_fight(boss, moves=False).game
+        plan = load_fight(boss, moves=False).watch
         if (of_boss := title.boss_faults(plan)) is not None:
             faults += of_boss
             seen.append(plan.name)

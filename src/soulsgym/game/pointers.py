@@ -27,6 +27,8 @@ ATTEMPTS = 5
 """Times that a read is repeated because the game changed something in between."""
 ATTEMPTS_S = 0.25
 """A read is repeated for so long in any case: beside busy programs one takes longer than a tick, but not every one."""
+MOST_CHARACTERS = 4096
+"""More would be no list of those who are loaded."""
 LOWEST_POINTER, HIGHEST_POINTER = 0x10000, 0x7FFF_FFFF_FFFF
 """Windows gives programs no memory below or above; anything else in a pointer means that nothing is there."""
 
@@ -215,6 +217,7 @@ class Pointers:
         module = memory.module(table.executable)
         check_version(module, table)
         self.bases = self._find_bases(module)
+        self._characters = {name: base.character for name, base in table.bases.items() if base.character is not None}
         self._looks: dict[tuple[tuple[str, ...], bool], Look] = {}
         self.written = False
         """Was anything written?"""
@@ -234,11 +237,51 @@ class Pointers:
         return bases
 
     def look(self, *fields: str, timed: bool = True) -> Look:
-        """A batched read of these fields, made once."""
+        """A batched read of these fields, made once; ReadFailed if they are of a character who is not loaded."""
+        if self._characters:
+            for name in {self.table.field(field).base for field in fields} & self._characters.keys():
+                self._find_character(name)
         look = self._looks.get((fields, timed))
         if look is None:
             look = self._looks[fields, timed] = Look(self, fields, timed=timed)
         return look
+
+    def _find_character(self, name: str) -> None:
+        """Note where the pointer to a character lies, unless it is still there."""
+        listed, number = self.table.characters, self._characters[name]
+        assert listed is not None
+        if name in self.bases and self._number_of(self.bases[name], listed.number_at) == number:
+            return
+        self.bases.pop(name, None)
+        own = {field.name for field in self.table.fields.values() if field.base == name}
+        self._looks = {key: look for key, look in self._looks.items() if own.isdisjoint(key[0])}
+        begin, end = struct.unpack("<2Q", self.memory.read(self.address(listed.field), 16))
+        count = (end - begin) // listed.entry_bytes
+        if not LOWEST_POINTER <= begin <= end <= HIGHEST_POINTER or count > MOST_CHARACTERS:
+            raise ReadFailed(begin, f"the list of characters would have {count} entries: not in game")
+        data = self.memory.read(begin, end - begin) if count else b""
+        for at in range(0, count * listed.entry_bytes, listed.entry_bytes):
+            (character,) = struct.unpack_from("<Q", data, at)
+            if self._number_at(character, listed.number_at) == number:
+                (self.bases[name],) = struct.unpack("<Q", self.memory.read(character + listed.slot_at, 8))
+                return
+        raise ReadFailed(begin, f"{name} is none of the {count} characters that are loaded: not in game")
+
+    def _number_of(self, slot: int, offset: int) -> int | None:
+        """The number of the character whom a pointer leads to."""
+        try:
+            (character,) = struct.unpack("<Q", self.memory.read(slot, 8))
+        except ReadFailed:
+            return None
+        return self._number_at(character, offset)
+
+    def _number_at(self, character: int, offset: int) -> int | None:
+        if not LOWEST_POINTER <= character <= HIGHEST_POINTER:
+            return None
+        try:
+            return int.from_bytes(self.memory.read(character + offset, 4), "little", signed=True)
+        except ReadFailed:
+            return None  # it has just been unloaded
 
     def address(self, name: str) -> int:
         """Where a field lies now; ReadFailed while the way to it is broken."""

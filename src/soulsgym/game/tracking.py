@@ -14,11 +14,11 @@ from soulsgym.actions import NOTHING, Button
 from soulsgym.errors import ReadFailed
 from soulsgym.game.pacing import TICKS_PER_S
 from soulsgym.game.titles.values import wrap_angle
-from soulsgym.spec.game import FALL_MOVE, NO_MOVE, GameSetup
+from soulsgym.spec.game import FALL_MOVE, NO_MOVE, WatchSetup
 from soulsgym.state import MAX_DURATION_S, Outcome
 
 if TYPE_CHECKING:
-    from soulsgym.game.titles import FightTitle, Glance, Sight
+    from soulsgym.game.titles import Glance, Sight, WatchTitle
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Tracker:
     """Keeps the record of one fight. In training health is counted here, since the game's is restored every step."""
 
     def __init__(
-        self, plan: GameSetup, title: type[FightTitle], record: Record, status: Record, *, training: bool
+        self, plan: WatchSetup, title: type[WatchTitle], record: Record, status: Record, *, training: bool
     ) -> None:
         self._plan, self._title, self._record, self._status = plan, title, record, status
         self._training = training

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +16,11 @@ from soulsgym.game.attach import find_game
 from soulsgym.game.memory import ProcessMemory
 from soulsgym.game.pacing import TICKS_PER_S, ticks_between
 from soulsgym.game.process import open_process
-from soulsgym.game.titles import TITLES, FightTitle, Sight, fight_title
+from soulsgym.game.titles import TITLES, Sight, WatchTitle, watch_title
 from soulsgym.game.tracking import TICKS_PER_STEP, Tracker
 from soulsgym.game.waits import REAL_TIME, TimeSource
 from soulsgym.recordings.recording import Recording
-from soulsgym.spec.game import ROLL_MOVE, GameSetup
+from soulsgym.spec.game import ROLL_MOVE, WatchSetup
 from soulsgym.state import FIGHT, Outcome
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ ROLL_ACTIONS = 8
 class Watcher:
     """Turns what is seen of a fight that somebody else plays into records, one for every six ticks."""
 
-    def __init__(self, plan: GameSetup, title: FightTitle) -> None:
+    def __init__(self, plan: WatchSetup, title: WatchTitle) -> None:
         self._plan, self._title = plan, title
         self._record: npt.NDArray[Any] = np.zeros(1, FIGHT)
         status = np.zeros(1, [(name, "f4", (1,)) for name in title.statuses])
@@ -104,7 +105,7 @@ def direction_of(way: tuple[float, float], camera: tuple[float, ...]) -> int:
 
 
 def record_person(
-    plan: GameSetup,
+    plan: WatchSetup,
     fights: int,
     *,
     pid: int | None = None,
@@ -119,12 +120,12 @@ def record_person(
     found = find_game(plan.title, pid)
     process = open_process(found.pid)
     try:
-        title = fight_title(TITLES[plan.title](ProcessMemory(process)))
+        title = watch_title(TITLES[plan.title](ProcessMemory(process)))
         if faults := title.faults():
             say(f"note: what is read cannot all be true ({'; '.join(faults[:3])}); the recording may be of no use")
         parts: list[tuple[npt.NDArray[Any], list[int]]] = []
         while len(parts) < fights and not stop():
-            one = _watch_fight(Watcher(plan, title), title, plan, stop, source)
+            one = _watch_fight(title, plan, stop, source)
             if one is not None:
                 parts.append((np.stack(one.records), one.actions))
                 ended = Outcome(int(one.records[-1]["outcome"])).name.lower()
@@ -141,9 +142,7 @@ def record_person(
     return Recording(np.concatenate([records for records, _ in parts]), actions, episodes)
 
 
-def _watch_fight(
-    watcher: Watcher, title: FightTitle, plan: GameSetup, stop: Callable[[], bool], source: TimeSource
-) -> Watcher | None:
+def _watch_fight(title: WatchTitle, plan: WatchSetup, stop: Callable[[], bool], source: TimeSource) -> Watcher | None:
     """Wait for a fight and watch it to its end; None if it was none worth keeping."""
     while not stop():
         try:
@@ -157,6 +156,9 @@ def _watch_fight(
         source.sleep(POLL_S)
     else:
         return None
+    # A person has a character of his own.
+    own = replace(plan, player_hp=sight.player_max_hp, player_sp=sight.player_max_sp, boss_hp=sight.boss_max_hp)
+    watcher = Watcher(own, title)
     watcher.begin(sight)
     outcome, seen_at = Outcome.RUNNING, source.now()
     while outcome is Outcome.RUNNING and not stop():

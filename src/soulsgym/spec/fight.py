@@ -14,7 +14,7 @@ from soulsgym.errors import DataError, MisuseError, suggestion
 from soulsgym.spec.arena import Arena, parse_arena
 from soulsgym.spec.boss import Boss, has_moves, parse_boss
 from soulsgym.spec.damage import Defence, Power
-from soulsgym.spec.game import GameSetup, game_setup
+from soulsgym.spec.game import GameSetup, WatchSetup, game_setup, watch_setup
 from soulsgym.spec.overlay import Adjust, overlay
 from soulsgym.spec.player import Player, PlayerAnimation, parse_animations, parse_player
 from soulsgym.spec.reader import Table, parse_toml, read_text
@@ -51,6 +51,11 @@ class FightSpec:
                 f"give its file {self.files[0]} a [game] table"
             )
         return game_setup(self, self.boss.game, self.title.lock_on)
+
+    @property
+    def watch(self) -> WatchSetup:
+        """What it takes to watch the fight in the running game, which may be known where its set-up is not."""
+        return watch_setup(self) if self.boss.game is None else self.game
 
 
 @dataclass(frozen=True)

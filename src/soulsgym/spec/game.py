@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
@@ -66,13 +66,15 @@ class GameTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GameSetup(GameTable):
-    """A fight as the running game needs it."""
+class WatchSetup:
+    """A fight as whoever watches it in the running game needs it."""
 
+    resting: Words
+    statuses: Words = ()
+    changes: tuple[PhaseChange, ...] = ()
     boss: str
     name: str
     title: str
-    attributes: tuple[int, ...]
     player_hp: int
     player_sp: int
     player_sp_floor: float
@@ -80,11 +82,6 @@ class GameSetup(GameTable):
     phases: int
     low_m: Point
     high_m: Point
-    centre_m: tuple[float, float]
-    player_start: Pose
-    player_starts: tuple[Pose, ...]
-    boss_start: Pose
-    lock_on: LockOn
     player_animations: tuple[PlayerAnimation, ...]
     boss_animations: tuple[str, ...]
     move_names: tuple[str, ...]  # of the boss, by index; empty if nobody has described his moves
@@ -107,6 +104,18 @@ class GameSetup(GameTable):
         return self.player_moves.get(animation, NO_MOVE)
 
 
+@dataclass(frozen=True, kw_only=True)
+class GameSetup(WatchSetup, GameTable):
+    """A fight as it is set up and played in the running game."""
+
+    attributes: tuple[int, ...]
+    centre_m: tuple[float, float]
+    player_start: Pose
+    player_starts: tuple[Pose, ...]
+    boss_start: Pose
+    lock_on: LockOn
+
+
 def check_game(table: Table, game: GameTable, phases: int) -> None:
     """Refuse a [game] table that cannot be, of a boss with so many phases; 0 if nobody has described them."""
     if abs(game.fog_wall[3]) > math.pi:
@@ -121,34 +130,52 @@ def check_game(table: Table, game: GameTable, phases: int) -> None:
 
 def game_setup(spec: FightSpec, table: GameTable, lock_on: LockOn) -> GameSetup:
     """What the running game needs of a fight."""
-    boss, player, arena = spec.boss, spec.player, spec.arena
+    player, arena = spec.player, spec.arena
     heights = zip(arena.player_starts, arena.player_starts_z_m, strict=True)
-    changes = tuple(_named(boss, phase, change) for phase, change in enumerate(table.changes))
+    changes = tuple(_named(spec.boss, phase, change) for phase, change in enumerate(table.changes))
     return GameSetup(
-        **vars(table) | {"changes": changes},
-        boss=Path(spec.boss_name).stem,
-        name=boss.name,
-        title=spec.title.id,
+        **_seen(spec) | vars(table) | {"changes": changes, "phases": len(changes) + 1},
         attributes=tuple(player.attributes[attribute.key] for attribute in spec.title.attributes),
-        player_hp=int(player.hp),
-        player_sp=int(player.sp),
-        player_sp_floor=player.sp_floor,
-        boss_hp=int(boss.hp),
-        phases=len(table.changes) + 1,
-        low_m=arena.low_m,
-        high_m=arena.high_m,
         centre_m=arena.centre_m,
         player_start=_with_height(arena.player_start, arena.player_start_z_m),
         player_starts=tuple(_with_height(start, z_m) for start, z_m in heights),
         boss_start=_with_height(arena.boss_start, arena.boss_start_z_m),
         lock_on=lock_on,
-        player_animations=spec.player_animations,
-        boss_animations=spec.boss_animations,
-        move_names=tuple(move.name for move in boss.moves),
-        boss_moves=boss_moves_by_animation(boss),
-        player_moves=player_moves_by_animation(player),
-        label_s_per_step=player.label_s_per_step,
     )
+
+
+RESTING = ("idle", "walk", "strafe", "turn")
+"""Kinds of a boss's moves with which a fight has not begun."""
+
+
+def watch_setup(spec: FightSpec) -> WatchSetup:
+    """What it takes to watch a fight of which nobody knows how to set it up; who stands or walks rests."""
+    boss = spec.boss
+    resting = dict.fromkeys(move.animation for move in boss.moves if move.kind in RESTING)
+    unseen = PhaseChange(boss_hp=1, begins_within_s=1.0, lasts_at_most_s=1.0)  # told by the animation alone
+    changes = tuple(_named(boss, phase, unseen) for phase in range(len(boss.phases) - 1))
+    return WatchSetup(**_seen(spec), resting=tuple(resting), changes=changes, phases=len(changes) + 1)
+
+
+def _seen(spec: FightSpec) -> dict[str, Any]:
+    boss, player, arena = spec.boss, spec.player, spec.arena
+    return {
+        "boss": Path(spec.boss_name).stem,
+        "name": boss.name,
+        "title": spec.title.id,
+        "player_hp": int(player.hp),
+        "player_sp": int(player.sp),
+        "player_sp_floor": player.sp_floor,
+        "boss_hp": int(boss.hp),
+        "low_m": arena.low_m,
+        "high_m": arena.high_m,
+        "player_animations": spec.player_animations,
+        "boss_animations": spec.boss_animations,
+        "move_names": tuple(move.name for move in boss.moves),
+        "boss_moves": boss_moves_by_animation(boss),
+        "player_moves": player_moves_by_animation(player),
+        "label_s_per_step": player.label_s_per_step,
+    }
 
 
 def _with_height(pose: tuple[float, float, float], z_m: float) -> Pose:

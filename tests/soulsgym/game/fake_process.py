@@ -209,6 +209,32 @@ class LaidOut:
         self.addresses = {
             name: self._lay(field.base, field.offsets, field.size) for name, field in table.fields.items()
         }
+        if table.characters is not None:
+            self.list_characters(*(name for name, it in table.bases.items() if it.character is not None))
+
+    def list_characters(self, *names: str, others: int = 2) -> None:
+        """Let these be loaded, behind some others of another kind."""
+        listed = self.table.characters
+        assert listed is not None
+        entries = b""
+        for number, name in enumerate((*("",) * others, *names)):
+            character = self._free
+            if name:
+                (character,) = struct.unpack("<Q", self.process.get(self.bases[name], 8))
+            else:
+                self._free += 0x100000
+            kind = self.table.bases[name].character if name else 8000 + number
+            for offset, data in (
+                (listed.number_at, struct.pack("<i", kind)),
+                (listed.slot_at, struct.pack("<Q", self.bases.get(name, 0))),
+            ):
+                self.process.map(character + offset, 8)
+                self.process.put(character + offset, data)
+            entries += struct.pack("<Qf4x", character, 3.0 * number)
+        self.process.map(self._free, len(entries) + 8)
+        self.process.put(self._free, entries)
+        self.set(**{listed.field: struct.pack("<2Q", self._free, self._free + len(entries))})
+        self._free += 0x100000
 
     def _code(self, start: int) -> bytes:
         code = bytearray(b"\xcc" * 16)

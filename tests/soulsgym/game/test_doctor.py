@@ -162,6 +162,7 @@ def look(world, **asked):
 
 def test_everything_fine(world, game):
     found = look(world, redis=lambda: "localhost:6379 answers")
+    assert game.seconds < 5.0  # of waiting; the rest of ten seconds is for starting
     assert list(found) == [
         "system", "packages", "game", "permission", "version", "patterns", "in game", "window", "screen", "values",
         "layout", "focus", "keys", "speed", "steps", "presses", "offline", "backup", "redis",

@@ -135,7 +135,7 @@ def test_an_engine_says_what_it_cannot_tell(boss, more):
 def test_a_title_without_what_fights_need_is_refused_in_one_sentence(rings):
     game = fake_game()
     game.title = EldenRing(ProcessMemory(rings.process))
-    with pytest.raises(MisuseError, match="EldenRing cannot be fought in yet: its data lack the fields of a boss"):
+    with pytest.raises(MisuseError, match="EldenRing cannot be fought in yet: its data lack the way to the boss"):
         GameEngine(load_fight("iudex", moves=False).game, [game])
 
 

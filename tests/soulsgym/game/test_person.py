@@ -8,7 +8,7 @@ from fake_game import fake_game
 from soulsgym.actions import NOTHING
 from soulsgym.errors import GameNotFound
 from soulsgym.recordings import person
-from soulsgym.recordings.person import Watcher, direction_of, record_person
+from soulsgym.recordings.person import direction_of, record_person
 from soulsgym.spec import load_fight
 from soulsgym.state import Outcome
 
@@ -38,7 +38,7 @@ class Typist:
 def watched(world, game, script, end=600):
     plan = load_fight("iudex", moves=False).game
     world.permissions["allow_hits"] = False
-    return person._watch_fight(Watcher(plan, game.title), game.title, plan, Typist(world, script, end), game.source)
+    return person._watch_fight(game.title, plan, Typist(world, script, end), game.source)
 
 
 def test_presses_of_a_person_are_told_by_what_is_seen():
@@ -61,7 +61,7 @@ def test_a_fight_ends_with_a_death():
     game.world.boss_pose[:2] = [game.world.pose[0] + 2.0, game.world.pose[1]]
     plan = load_fight("iudex", moves=False).game
     stop = Typist(game.world, [], 6000)
-    seen = person._watch_fight(Watcher(plan, game.title), game.title, plan, stop, game.source)
+    seen = person._watch_fight(game.title, plan, stop, game.source)
     assert seen.records[-1]["outcome"] == Outcome.DIED
     assert set(seen.actions) == {NOTHING}
 

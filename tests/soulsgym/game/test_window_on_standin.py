@@ -420,11 +420,14 @@ def test_interrupted_doctor_leaves_the_game_as_before(standin, saved):
 def test_a_person_at_the_stand_in_is_recorded_and_nothing_is_touched(start_standin, tmp_path):
     standin = start_standin("--start", "arena")
     keys = standin_kit.XKeys(standin.display, lambda: standin)
+    standin.fields.set("AllNoHit", 1)
+    standin.fields.set("PlayerX", 141.0, -69.3, 589.5)  # before him
     plan, done = load_fight("iudex", moves=False).game, threading.Event()
 
     def person():
-        """Three attacks, one after the other, by the test's own keyboard; the boss is still on his way."""
+        """Three attacks, one after the other, by the test's own keyboard, once the boss has begun."""
         try:
+            standin.wait_for(lambda block: block.boss_attacks >= 1)
             for count in (1, 2, 3):
                 standin.wait_ticks(12)
                 keys.tap("l")

@@ -3,7 +3,7 @@
 from soulsgym.game.titles.boss import Boss
 from soulsgym.game.titles.darksouls3 import DarkSoulsIII
 from soulsgym.game.titles.eldenring import EldenRing
-from soulsgym.game.titles.title import FightTitle, Remembered, Title, fight_title
+from soulsgym.game.titles.title import FightTitle, Remembered, Title, WatchTitle, fight_title, watch_title
 from soulsgym.game.titles.values import Glance, Sight
 
 TITLES: dict[str, type[Title]] = {"darksouls3": DarkSoulsIII, "eldenring": EldenRing}
@@ -18,5 +18,7 @@ __all__ = [
     "Remembered",
     "Sight",
     "Title",
+    "WatchTitle",
     "fight_title",
+    "watch_title",
 ]

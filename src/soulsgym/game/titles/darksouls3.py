@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -133,7 +132,7 @@ class DarkSoulsIII(FightTitle):
                 seen["PlayerFrostEffect"],
             ),
         )
-        self._check(sight)
+        self.check_sight(sight)
         return sight
 
     def glance(self, boss: str) -> Glance:
@@ -147,19 +146,6 @@ class DarkSoulsIII(FightTitle):
             player_animation=seen["PlayerAnimation"],
             boss_animation=one.animation_in(seen),
         )
-
-    def _check(self, sight: Sight) -> None:
-        """Whether it can be true: memory that was given to something else looks like anything."""
-        reason = ""
-        if sight.player_max_hp <= 0 or not -1 <= sight.player_hp <= sight.player_max_hp:
-            reason = f"the player has {sight.player_hp} of {sight.player_max_hp} HP"
-        # What a boss has at most may be read from a doubtful place, so his HP is not compared with it.
-        elif sight.boss_hp < -1:
-            reason = f"the boss has {sight.boss_hp} HP"
-        elif not all(map(math.isfinite, (*sight.player_pose, *sight.boss_pose, *sight.camera_pose))):
-            reason = "somebody is nowhere"
-        if reason:
-            raise ReadFailed(self.pointers.address("PlayerHP"), f"{reason}: not in game")
 
     # ---- poses
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from soulsgym.game.keyboard import Keyboard
     from soulsgym.game.window import Window
     from soulsgym.games.game import StaticGameData
-    from soulsgym.spec.game import GameSetup
 
 T = TypeVar("T")
 
@@ -369,13 +368,20 @@ class Title(ABC):
         """What is read from memory and cannot be true, a sentence each; `size` is that of the window's client area."""
         return value_faults(self.pointers, self.folder, self.bonfire_field, size)
 
-    def boss_faults(self, plan: GameSetup) -> list[str] | None:
-        """The same of a boss; None if he is not there."""
+    def boss_faults(self, plan: Any) -> list[str] | None:
+        """The same of a boss; None if he is not there. `plan` is what this title can do with him."""
         return boss_faults(self.pointers, plan)
 
     def clear_cache(self) -> None:
         """Forget all addresses. Not needed: they are checked at every use."""
         self.pointers.forget()
+
+
+def watch_title(title: Title) -> WatchTitle:
+    """The same title, or a MisuseError if nobody knows how to see a fight in it."""
+    if not isinstance(title, WatchTitle):
+        raise MisuseError(f"fights cannot be seen in {title.game_id}: its data lack the fields of a boss")
+    return title
 
 
 def fight_title(title: Title) -> FightTitle:
@@ -385,8 +391,8 @@ def fight_title(title: Title) -> FightTitle:
     return title
 
 
-class FightTitle(Title):
-    """A title of which enough is known to set up fights, play them and see how they go."""
+class WatchTitle(Title):
+    """A title of which enough is known to see how a fight goes that somebody else plays."""
 
     statuses: ClassVar[Mapping[str, float]] = {}
     """What builds up in the player, such as frost, and its value while nothing has."""
@@ -394,14 +400,40 @@ class FightTitle(Title):
     """How the names of animations begin that can hurt somebody."""
     death_animations: ClassVar[tuple[str, ...]]
     """How the names of animations begin that the player does not come back from."""
-    throw_animations: ClassVar[tuple[str, ...]]
-    """Names of animations in which the game allows no lock-on."""
-    weapon_animations: ClassVar[tuple[str, ...]]
-    """How the names of attacks begin that the right weapon gives."""
     buttons: ClassVar[Mapping[str, Button]] = {}
     """How the names of animations begin that a button gives, where a person's presses are to be told."""
     walk_animations: ClassVar[tuple[str, ...]] = ()
     """How the names of animations begin in which the player walks or stands."""
+
+    @abstractmethod
+    def look(self, boss: str) -> Sight:
+        """A fight at one moment; ReadFailed while not in game."""
+
+    @abstractmethod
+    def glance(self, boss: str) -> Glance:
+        """The few values that are worth polling, in one batch."""
+
+    def check_sight(self, sight: Sight) -> None:
+        """ReadFailed if it cannot be true: memory that was given to something else looks like anything."""
+        reason = ""
+        if sight.player_max_hp <= 0 or not -1 <= sight.player_hp <= sight.player_max_hp:
+            reason = f"the player has {sight.player_hp} of {sight.player_max_hp} HP"
+        # What a boss has at most may be read from a doubtful place, so his HP is not compared with it.
+        elif sight.boss_hp < -1:
+            reason = f"the boss has {sight.boss_hp} HP"
+        elif not all(map(math.isfinite, (*sight.player_pose, *sight.boss_pose, *sight.camera_pose))):
+            reason = "somebody is nowhere"
+        if reason:
+            raise ReadFailed(self.pointers.address("PlayerHP"), f"{reason}: not in game")
+
+
+class FightTitle(WatchTitle):
+    """A title of which enough is known to set up fights, play them and see how they go."""
+
+    throw_animations: ClassVar[tuple[str, ...]]
+    """Names of animations in which the game allows no lock-on."""
+    weapon_animations: ClassVar[tuple[str, ...]]
+    """How the names of attacks begin that the right weapon gives."""
     weapon_advice: ClassVar[str]
     """What to tell somebody whose attacks have other names."""
 
@@ -426,14 +458,6 @@ class FightTitle(Title):
         if name not in self._bosses:
             self._bosses[name] = Boss(self, name, find_boss_fields(self.folder, name))
         return self._bosses[name]
-
-    @abstractmethod
-    def look(self, boss: str) -> Sight:
-        """A fight at one moment; ReadFailed while not in game."""
-
-    @abstractmethod
-    def glance(self, boss: str) -> Glance:
-        """The few values that are worth polling, in one batch."""
 
     def clear_statuses(self) -> None:
         """Take away what has built up in the player."""
