@@ -72,6 +72,9 @@ def transport_speed(
     seconds: Annotated[float, typer.Option(min=1.0, help="About how long each part is measured.")] = 15.0,
     rows: Annotated[int, typer.Option(min=1, max=16_384, help="Transitions in a chunk.")] = 2048,
     fleet: Annotated[int, typer.Option(min=0, max=500, help="Workers at the pace of the game; 0 leaves it out.")] = 100,
+    gateway: Annotated[
+        bool, typer.Option("--gateway", help="Measure a gateway in front of it, and only that.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure the Redis transport.
@@ -82,7 +85,7 @@ def transport_speed(
     """
     from benchmarks.transport import measure_transport
 
-    speed = measure_transport(seconds, rows=rows, fleet=fleet, say=_say)
+    speed = measure_transport(seconds, rows=rows, fleet=fleet, say=_say, gateway=gateway)
     size = f"{speed.rows:,} transitions in {speed.frame_bytes / 1e3:.0f} kB"
     title = f"transport, Redis {speed.server}, chunks of {size}"
     _print(speed, title, _figure_rows(speed.figures), as_json=as_json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import socket
 import tempfile
 import threading
 import time
@@ -30,6 +31,9 @@ from soulsai.runs.run import Run
 from soulsai.runtime.redis_server import OwnServer
 from soulsai.transport.chunks import pack_chunk
 from soulsai.transport.frames import keep_freed_memory
+from soulsai.transport.gateway.certificate import kept_certificate
+from soulsai.transport.gateway.quotas import Limits
+from soulsai.transport.gateway.server import Gateway, GatewayOptions, make_server
 from soulsai.transport.links import Message
 from soulsai.transport.policies import Policy, arrays_of, pack_policy, unpack_policy
 from soulsai.transport.redis.access import invite
@@ -64,6 +68,9 @@ GAME_STEPS_PER_S = 22.0
 """What one machine with the real game gives."""
 READY_S = 180.0
 """For processes to import and compile."""
+GATEWAY_TARGET = 100_000.0
+WIDE = Limits(chunks_per_s=1e6, bytes_per_s=1e12, memory=1 << 40, message=128 << 20)
+"""So that no quota is measured."""
 ROWS_TARGET, RATIO_TARGET, LATENCY_TARGET_MS, IDLE_TARGET, LAG_TARGET_S = 500_000.0, 0.6, 50.0, 0.05, 1.0
 
 Say = Callable[[str], None]
@@ -83,8 +90,8 @@ class TransportSpeed:
         return asdict(self) | {"figures": [asdict(figure) | {"ok": figure.ok} for figure in self.figures]}
 
 
-def measure_transport(seconds: float, *, rows: int, fleet: int, say: Say) -> TransportSpeed:
-    """Measure everything, each part for about `seconds`; `fleet` slow workers, none for 0."""
+def measure_transport(seconds: float, *, rows: int, fleet: int, say: Say, gateway: bool = False) -> TransportSpeed:
+    """Measure everything, each part for about `seconds`; `fleet` slow workers, none for 0; or a `gateway` alone."""
     with tempfile.TemporaryDirectory() as folder, OwnServer.start(Path(folder) / "redis") as server:
         admin = replace(server.address, run=RUN)
         with connect(admin) as client:
@@ -94,6 +101,10 @@ def measure_transport(seconds: float, *, rows: int, fleet: int, say: Say) -> Tra
         say("playing fights to have something to send")
         chunks = make_chunks(rows)
         frame_bytes = len(_frames(chunks)[0])
+        if gateway:
+            say("chunks from worker memory through a gateway, with TLS, to replay memory")
+            figures = _through_gateway(seconds, admin, guest, rows, Path(folder))
+            return TransportSpeed(rows, frame_bytes, version, tuple(figures))
         say("chunks from worker memory to replay memory, and the same bytes through bare pipelines, in turns")
         figures = _throughput(seconds, admin, guest, chunks, rows)
         say("policies: from publishing to the first step played with them")
@@ -157,6 +168,48 @@ def _throughput(seconds: float, admin: Address, guest: Address, chunks: list[Chu
         Figure("limit: the same bytes, bare redis-py pipelines", bound, "transitions/s"),
         Figure("ours / limit", through / bound, "ratio", RATIO_TARGET),
     ]
+
+
+def _through_gateway(seconds: float, admin: Address, guest: Address, rows: int, folder: Path) -> list[Figure]:
+    """What one process of a gateway lets through, and what it would with a core of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    certificate = kept_certificate(folder / "gateway", ["127.0.0.1"])
+    door = replace(guest, port=port, is_gateway=True, tls=True, fingerprint=certificate.fingerprint)
+    options = GatewayOptions(admin, certificate.certificate, certificate.key, WIDE)
+    with _child(_run_gateway, options, port) as gateway, _child(_send_ours, door, rows) as ours:
+        intake = _Replay(admin)
+        began_s, taken = _cpu_s(gateway), 0
+
+        def take() -> int:
+            nonlocal taken
+            taken += (count := intake.take())
+            return count
+
+        through = _rate(ours, take, seconds)
+        used_s = _cpu_s(gateway) - began_s
+        intake.close()
+    return [
+        Figure("from worker memory through a gateway to replay memory", through, "transitions/s"),
+        Figure("gateway, per second of its processor time", taken / used_s, "transitions/s", GATEWAY_TARGET),
+    ]
+
+
+def _cpu_s(gateway: Connection) -> float:
+    gateway.send_bytes(b"cpu")
+    return float(gateway.recv_bytes(64))
+
+
+def _run_gateway(connection: Connection, options: GatewayOptions, port: int) -> None:
+    def answer() -> None:
+        while connection.recv_bytes(16) == b"cpu":
+            connection.send_bytes(str(time.process_time()).encode())
+        server.should_exit = True
+
+    threading.Thread(target=answer, daemon=True).start()
+    gateway = Gateway(options.upstream, options.limits, lambda text: None)
+    server = make_server(options, gateway, lambda: connection.send_bytes(b"ready"))
+    server.run([socket.create_server(("127.0.0.1", port))])
 
 
 def _rate(sender: Connection, take: Callable[[], int], seconds: float) -> float:

@@ -50,7 +50,7 @@ def test_extras_of_extras_are_of_this_distribution():
         (["torch"], "torch is not installed; run: pip install 'souls-arena[train]'"),
         (["pygame"], "pygame-ce is not installed; run: pip install 'souls-arena[render]'"),
         (["onnx", "onnxscript"], "onnx and onnxscript are not installed; run: pip install 'souls-arena[export]'"),
-        (["torch", "redis"], "torch and redis are not installed; run: pip install 'souls-arena[train,fleet]'"),
+        (["torch", "redis"], "torch and redis are not installed; run: pip install 'souls-arena[worker,train]'"),
         (["stable_baselines3"], "stable-baselines3 is not installed; run: pip install 'souls-arena[sb3]'"),
     ],
 )

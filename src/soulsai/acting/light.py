@@ -221,10 +221,10 @@ def _activated(x: Floats, kind: str) -> Floats:
     if kind == "relu":
         return np.maximum(x, np.float32(0.0))
     if kind == "leaky_relu":
-        leaky: Floats = np.where(x > 0.0, x, LEAK * x)
+        leaky: Floats = np.maximum(x, LEAK * x)
         return leaky
     if kind == "tanh":
         return np.tanh(x)
     with np.errstate(over="ignore"):  # of very negative numbers, which give 0
-        silu: Floats = x / (np.float32(1.0) + np.exp(-x))
-    return silu
+        silu = x / (np.float32(1.0) + np.exp(-x))
+    return np.asarray(silu, np.float32)

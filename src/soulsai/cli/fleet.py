@@ -25,7 +25,7 @@ from soulsai.errors import RunError, TransportError
 from soulsai.runs.fleet_file import FleetFile, is_served, served_run, write_fleet
 from soulsai.runs.summary import ROOT, run_folder
 from soulsai.runtime.invitation import how_to_join
-from soulsai.transport.redis import access, report
+from soulsai.transport.redis import access, invitations, report
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import Retry, connect
 from soulsai.transport.redis.keys import Keys, check_name
@@ -91,17 +91,22 @@ def fleet(
 
 
 def invite(
-    name: Annotated[str, typer.Argument(help="Who is invited: letters, digits, _ and -.")], run: ServedRun = None
+    name: Annotated[str, typer.Argument(help="Who is invited: letters, digits, _ and -.")],
+    run: ServedRun = None,
+    expires: Annotated[str, typer.Option(metavar="TIME", help="It ends by itself: after 30m, 12h or 7d.")] = "",
+    machines: Annotated[int, typer.Option(min=0, help="Machines at once, through a gateway; 0: any number.")] = 0,
 ) -> None:
     """Print a join command for one more friend.
 
     A new one for the same name ends the old one.
 
-    Example: souls invite alice
+    Example: souls invite alice --expires 7d --machines 2
     """
     check_name(name)
+    lasts_s = invitations.seconds_of(expires)
     with _operator(*_served(run)) as operator:
         password = access.invite(operator.admin, operator.keys, name, typer.echo)
+        invitations.set_terms(operator.admin, operator.keys, name, lasts_s=lasts_s, machines=machines)
         known = operator.fleet.passwords
         operator.keep_passwords(known | {name: password} if name in known else known)
     for line in how_to_join(operator.folder, operator.fleet, name, password):

@@ -193,22 +193,34 @@ def serve(
     advertise: Annotated[
         str, typer.Option(metavar="HOST", help="HOST or HOST:PORT by which friends reach it, if not as seen from here.")
     ] = "",
+    gateway: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Let strangers join through a gateway: where they reach it. It listens on this port, with TLS. "
+            "`off` ends it; otherwise it is as it was.",
+        ),
+    ] = "",
     dashboard: Annotated[
         bool, typer.Option("--dashboard/--no-dashboard", help="Show it in a web page on this machine.")
     ] = True,
 ) -> None:
     """Start a learner and print the join command.
 
-    Example: souls serve rainbow --host 0.0.0.0 --tls
+    Example: souls serve rainbow --gateway souls.example.org:8443
     """
     options.check()
     run, config = options.open()
     from soulsai.runtime import Fleet, RedisOptions
+    from soulsai.runtime.gateway import served_gateway
+    from soulsai.runtime.invitation import ending_invitations
 
     fleet = Fleet(run, config, resume=options.resume, check=not options.accept, say=typer.echo)
     with (
         removed_if_refused(run, resume=options.resume),
         fleet.serve(RedisOptions(redis, host, port, tls, ca, advertise)) as served,
+        served_gateway(served, gateway, fleet._say),
+        ending_invitations(served.address),
     ):
         _tell_how_to_join(served, config)
         with options.session(run, config, page=dashboard) as (view, stop, sinks):

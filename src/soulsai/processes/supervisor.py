@@ -231,7 +231,7 @@ def prepare_forks(module: str, settings: Mapping[str, str]) -> None:
     from multiprocessing import forkserver
 
     before = {name: os.environ.get(name) for name in settings}
-    forkserver.set_forkserver_preload([module])
+    forkserver.set_forkserver_preload(["__main__", module])
     os.environ.update(settings)
     try:
         forkserver.ensure_running()

@@ -32,6 +32,8 @@ class FleetFile:
     host: str = ""  # on which its own Redis listens
     advertise: str = ""  # what the user has said about how friends reach it
     generation: int = 0  # times it was started
+    gateway: str = ""  # HOST:PORT of the gateway by which strangers reach it; empty: there is none
+    fingerprint: str = ""  # of the gateway's certificate
     passwords: dict[str, str] = field(default_factory=dict)  # of those whose join line is printed at every start
 
 

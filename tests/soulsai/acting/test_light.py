@@ -149,21 +149,28 @@ def test_random_numbers_are_those_of_torch_also_from_its_checkpoints():
 
 
 @pytest.mark.slow
-def test_a_worker_never_loads_torch():
-    """Everything that a worker's process imports and does, with every preset, where torch cannot be imported."""
+def test_a_worker_needs_no_torch_and_nothing_else_that_its_extra_does_not_bring():
+    """Everything that the processes of `souls join` import and do, where the packages of all other extras are gone."""
     code = """
 import sys
-sys.modules["torch"] = None
-from soulsai.config import load_preset, with_settings
+from soulsgym.packages import EXTRAS
+for extra in EXTRAS.keys() - {"cli", "worker"}:
+    for module in EXTRAS[extra]:
+        sys.modules[module] = None
+import soulsai.cli.train, soulsai.transport.gateway.client
+from soulsai.config import config_to_toml, load_preset
 from soulsai.learning.wiring import build_worker, environment_version
-import soulsai.runtime.remote, soulsai.runtime.workers
+from soulsai.runtime import join, template, workers
+
 class Link:
     run, worker, is_near, has_sent, is_waiting, stopping, sent = "r", "w.0.abcdef", True, False, False, False, 0
     def newest(self): return None
     def report(self, progress): self.stopping = True
     def send(self, message): return True
+
 for name in ("cartpole-dqn", "cartpole-ppo", "smoke"):
-    config = with_settings(load_preset(name), [])
+    config = load_preset(name)
+    template._load(config_to_toml(config))
     build_worker(config, Link()).run()
     assert environment_version(config)
 print("played")

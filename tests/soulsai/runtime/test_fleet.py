@@ -1,6 +1,7 @@
 """Fleets as a library: local workers, workers over Redis, and workers that cannot play."""
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from soulsai.errors import ConfigError, WorkerError
+from soulsai.errors import ConfigError, TransportError, WorkerError
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
 from soulsai.runtime import Fleet, RedisOptions, join
@@ -36,6 +37,16 @@ class Broken(gymnasium.Env):
 
 gymnasium.register("Broken-v0", Broken)
 """
+
+
+@pytest.fixture(autouse=True)
+def no_forks_of_before():
+    """The process that workers are forked from remembers what it has loaded; the next test begins without it."""
+    yield
+    if sys.platform == "linux":
+        from multiprocessing import forkserver
+
+        forkserver._forkserver._stop()
 
 
 @pytest.fixture
@@ -126,7 +137,7 @@ def test_joined_workers_that_can_never_play_end_with_the_reason(tmp_path, broken
     fleet = Fleet.begin("cartpole-dqn", tmp_path / "run", settings, check=False, stop=stop.is_set)
     (tmp_path / "sitecustomize.py").write_text(
         "import multiprocessing, sys\n"
-        "if '--multiprocessing-fork' in sys.argv:\n"
+        "if any('multiprocessing' in word for word in sys.orig_argv):\n"
         "    import gymnasium.envs.classic_control.cartpole as cartpole\n"
         "    def reset(*_, **__):\n        raise OSError('the console is not plugged in')\n"
         "    cartpole.CartPoleEnv.reset = cartpole.CartPoleVectorEnv.reset = reset\n"
@@ -163,3 +174,30 @@ def test_the_example(tmp_path):
 
 def test_options_for_redis_are_as_before_by_default():
     assert RedisOptions() == RedisOptions("", "", 0, None, None, "")
+
+
+def test_strangers_join_through_a_gateway_with_one_line(tmp_path):
+    from soulsai.runs.fleet_file import read_fleet
+    from soulsai.runtime.gateway import served_gateway
+
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    fleet = Fleet.begin("cartpole-dqn", tmp_path / "run", ["run.steps=600", "run.final_fights=0"], check=False)
+    with fleet.serve() as served, served_gateway(served, place, fleet.say):
+        assert served.url.startswith("wss://friend:")
+        assert served.url.count("#") == 1
+        assert len(served.join_line.split()) == 3
+        learner = threading.Thread(target=served.train)
+        learner.start()
+        done = join(served.url, patience_s=LIMIT_S)
+        learner.join(LIMIT_S)
+        assert not learner.is_alive()
+        with pytest.raises(TransportError, match="cannot listen"), served_gateway(served, place, fleet.say):
+            pass
+    assert done.sent > 0
+    assert fleet.run.status().state == "finished"
+    assert read_fleet(fleet.run.folder).gateway == place
+    with pytest.raises(ConfigError, match="name the port"), served_gateway(served, "somewhere", fleet.say):
+        pass
+    with served_gateway(served, "off", fleet.say):
+        assert served.url.startswith("redis://")

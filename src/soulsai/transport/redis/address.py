@@ -1,7 +1,8 @@
-"""Where a run's Redis is and who is asking: what a join line holds."""
+"""Where a run's Redis, or a gateway in front of it, is and who is asking: what a join line holds."""
 
 from __future__ import annotations
 
+import re
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +12,11 @@ from soulsai.errors import TransportError
 from soulsai.transport.redis.keys import check_run
 
 PORT = 6379
-SCHEMES = {"redis": False, "rediss": True, "valkey": False, "valkeys": True}
-SHAPE = "redis://NAME:PASSWORD@HOST:PORT/RUN, or rediss://... with TLS"
+SCHEMES = {"redis": False, "rediss": True, "valkey": False, "valkeys": True, "ws": False, "wss": True}
+GATEWAY_PORTS = {"ws": 80, "wss": 443}
+"""Where gateways listen if an address does not say; its scheme tells that it is one."""
+FINGERPRINT = re.compile(r"[A-Za-z0-9_-]{43}")
+SHAPE = "redis://NAME:PASSWORD@HOST:PORT/RUN, rediss://... with TLS, or wss://... for a gateway"
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,9 @@ class Address:
     tls: bool = False
     ca: Path | None = None
     """The certificate that the server's is checked against; None: those that the system trusts."""
+    is_gateway: bool = False
+    fingerprint: str = ""
+    """Of a gateway's certificate, by which it is known instead."""
 
     @property
     def is_near(self) -> bool:
@@ -36,7 +43,8 @@ class Address:
     def url(self) -> str:
         """The address with its password, as `parse` reads it; the certificate travels on its own."""
         credentials = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}@"
-        return f"{self._scheme}://{credentials if self.user or self.password else ''}{self.place}/{self.run}"
+        place = f"{credentials if self.user or self.password else ''}{self.place}/{self.run}"
+        return f"{self._scheme}://{place}{f'#{self.fingerprint}' if self.fingerprint else ''}"
 
     @property
     def place(self) -> str:
@@ -49,7 +57,7 @@ class Address:
 
     @property
     def _scheme(self) -> str:
-        return "rediss" if self.tls else "redis"
+        return ("wss" if self.tls else "ws") if self.is_gateway else ("rediss" if self.tls else "redis")
 
     @staticmethod
     def parse(url: str, ca: Path | None = None, *, run: str | None = None) -> Address:
@@ -66,12 +74,14 @@ class Address:
             raise TransportError(f"the address names no user and password: it looks like {SHAPE}")
         return Address(
             host=str(parts.hostname),
-            port=parts.port or PORT,
+            port=parts.port or GATEWAY_PORTS.get(parts.scheme, PORT),
             user=user,
             password=password,
             run=_run(parts, run),
             tls=tls,
             ca=ca,
+            is_gateway=parts.scheme in GATEWAY_PORTS,
+            fingerprint=parts.fragment,
         )
 
 
@@ -84,7 +94,9 @@ def _split(url: str) -> SplitResult:
         usable = False
     if not usable:
         raise TransportError(f"this is not the address of a Redis: it looks like {SHAPE}")
-    if parts.query or parts.fragment:
+    if parts.scheme == "wss" and parts.fragment and not FINGERPRINT.fullmatch(parts.fragment):
+        raise TransportError("what follows the # in the address is no fingerprint: copy the whole line once more")
+    if parts.query or (parts.fragment and parts.scheme != "wss"):
         raise TransportError("the address has a ? or # in it: write these as %3F and %23 in a password")
     return parts
 
@@ -102,7 +114,9 @@ def _run(parts: SplitResult, expected: str | None) -> str:
 
 def _check_ca(ca: Path, *, tls: bool) -> None:
     if not tls:
-        raise TransportError(f"{ca}: a certificate is of use with rediss:// only, and the address begins with redis://")
+        raise TransportError(
+            f"{ca}: a certificate is of use with TLS only, and the address begins with redis:// or ws://"
+        )
     if not ca.is_file():
         raise TransportError(f"{ca}: there is no such certificate: ask the one who invited you for the file ca.crt")
     try:

@@ -61,11 +61,16 @@ class Stopped(Exception):
     """The caller was told to stop while it waited."""
 
 
-def connect(address: Address, *, limit_s: float = 5.0, client: str = "souls") -> redis.Redis:
+def connect(address: Address, *, limit_s: float = 5.0, client: str = "souls") -> Any:
     """A client with answers as bytes; it connects with its first command, and again after a connection was lost.
 
-    Each answer has `limit_s` to come, so commands that block have to block for less. Nothing is tried twice.
+    Each answer has `limit_s` to come, so commands that block have to block for less. Nothing is tried twice. At the
+    address of a gateway it can do what a worker does.
     """
+    if address.is_gateway:
+        from soulsai.transport.gateway.client import GatewayClient  # which needs the addresses of this package
+
+        return GatewayClient(address, limit_s=limit_s)
     return redis.Redis(
         host=address.host,
         port=address.port,

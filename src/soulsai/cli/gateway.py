@@ -1,0 +1,74 @@
+"""`souls gateway`: the door for strangers, alone."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from soulsai.errors import ConfigError
+
+
+def gateway(
+    redis: Annotated[
+        str, typer.Argument(metavar="URL", help="The Redis behind it: redis://HOST:PORT, rediss://... with TLS.")
+    ],
+    place: Annotated[
+        str, typer.Option("--at", metavar="HOST:PORT", help="Where workers reach it; it listens on this port.")
+    ] = "localhost:8443",
+    listen_on: Annotated[str, typer.Option("--host", help="Address on which it listens.")] = "0.0.0.0",
+    folder: Annotated[Path, typer.Option(help="Where its certificate is kept.")] = Path("gateway"),
+    certificate: Annotated[
+        Path | None, typer.Option(help="A certificate that systems trust, instead of its own; with --key.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="The key of --certificate.")] = None,
+    tls: Annotated[bool, typer.Option("--tls/--no-tls", help="Without TLS only behind a proxy that speaks it.")] = True,
+    ca: Annotated[Path | None, typer.Option(help="Certificate to check a rediss:// with.")] = None,
+    chunks: Annotated[float, typer.Option(min=0.1, help="Messages of a name per second.")] = 50.0,
+    megabytes: Annotated[float, typer.Option(min=0.01, help="Megabytes of a name per second.")] = 8.0,
+    memory: Annotated[float, typer.Option(min=1.0, help="Megabytes of a name that wait for the learner.")] = 256.0,
+    connections: Annotated[int, typer.Option(min=1, help="Connections of a name.")] = 32,
+) -> None:
+    """Let strangers join through one port, in front of a Redis.
+
+    It holds no passwords: whoever is invited to a run in that Redis may come in, and whoever is revoked is out.
+
+    Example: souls gateway redis://10.0.0.5:6379 --at souls.example.org:443
+    """
+    from soulsai.runtime.gateway import listen, run_gateway, upstream_of
+    from soulsai.runtime.invitation import host_and_port
+    from soulsai.transport.gateway.certificate import given_certificate, kept_certificate
+    from soulsai.transport.gateway.quotas import Limits
+    from soulsai.transport.gateway.server import GatewayOptions
+
+    if (certificate is None) != (key is None) or (certificate and not tls):
+        raise ConfigError("--certificate and --key belong together, and to TLS: give both, or none")
+    host, port = host_and_port(place, "--at")
+    upstream = upstream_of(redis, ca)
+    files = None
+    if certificate and key:
+        files = given_certificate(certificate, key, trusted=True)
+    elif tls:
+        files = kept_certificate(folder, [host, "localhost", "127.0.0.1"])
+    limits = Limits(
+        chunks_per_s=chunks, bytes_per_s=megabytes * 2**20, memory=int(memory * 2**20), connections=connections
+    )
+    with closing(listen(listen_on, port or 8443)) as listening:
+        found = listening.getsockname()[1]
+        typer.echo(f"workers join with: souls join {line_of(host, found, files and files.fingerprint)}")
+        typer.echo("NAME, PASSWORD and RUN are those of an invitation; Ctrl-C ends the gateway")
+        done = run_gateway(
+            GatewayOptions(upstream, files and files.certificate, files and files.key, limits), listening, typer.echo
+        )
+    for name, counts in sorted(done.quotas.counts().items()):
+        typer.echo(f"{name}: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
+
+
+def line_of(host: str, port: int, fingerprint: str | None) -> str:
+    """The address that workers type; None: without TLS."""
+    from soulsai.runtime.invitation import bracketed
+
+    scheme = "ws" if fingerprint is None else "wss"
+    return f"{scheme}://NAME:PASSWORD@{bracketed(host)}:{port}/RUN{f'#{fingerprint}' if fingerprint else ''}"

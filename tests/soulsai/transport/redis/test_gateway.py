@@ -1,0 +1,366 @@
+"""A gateway in front of a real Redis: workers come through it, and nothing else does."""
+
+import base64
+import contextlib
+import socket
+import threading
+import time
+from dataclasses import replace
+
+import msgspec
+import pytest
+from redis.exceptions import AuthenticationError, ConnectionError
+from redis_kit import WORKER, numbers, parcel, sequences, take, until
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect as open_socket
+
+from soulsai.errors import TransportError
+from soulsai.transport.gateway import server as gateways
+from soulsai.transport.gateway.certificate import given_certificate, kept_certificate
+from soulsai.transport.gateway.messages import REFUSED, Clock, Get, Push, SendBeat, Waiting, answers
+from soulsai.transport.gateway.quotas import BYTES, CHUNKS, INVALID, LOCKED, LONGEST_WAIT_S, MEMORY, Limits, Quotas
+from soulsai.transport.gateway.server import Gateway, GatewayOptions, make_server
+from soulsai.transport.redis import invitations
+from soulsai.transport.redis.access import invite, revoke
+from soulsai.transport.redis.address import Address
+from soulsai.transport.redis.connection import Refused, connect
+from soulsai.transport.redis.entries import write_entry
+from soulsai.transport.redis.report import stop_workers
+from soulsai.transport.redis.worker import REVOKED, STOPPED, fetch_welcome
+
+
+@pytest.fixture
+def make_gateway(server):
+    """A function that starts a gateway; gives it, and its port."""
+    with contextlib.ExitStack() as held:
+
+        def make(limits=None, upstream=server.address, certificate=None):
+            said = []
+            options = GatewayOptions(
+                upstream, *(certificate[:2] if certificate else (None, None)), limits=limits or Limits()
+            )
+            gateway = Gateway(upstream, options.limits, said.append)
+            ready, listening = threading.Event(), socket.create_server(("127.0.0.1", 0))
+            running = make_server(options, gateway, ready.set)
+            thread = threading.Thread(target=running.run, args=([listening],), daemon=True)
+            thread.start()
+
+            def end():
+                running.should_exit = True
+                thread.join(60)
+
+            held.callback(end)
+            assert ready.wait(60)
+            gateway.said, gateway.port = said, listening.getsockname()[1]
+            return gateway
+
+        yield make
+
+
+def through(address, gateway, **changes):
+    return replace(address, port=gateway.port, is_gateway=True, **changes)
+
+
+@contextlib.contextmanager
+def raw(address, gateway):
+    """A connection that says what it likes."""
+    secret = base64.b64encode(f"{address.user}:{address.password}".encode()).decode()
+    headers = {"Authorization": f"Basic {secret}"}
+    with open_socket(f"ws://127.0.0.1:{gateway.port}/{address.run}", additional_headers=headers) as found:
+        yield found
+
+
+def say(found, *commands):
+    found.send(msgspec.msgpack.encode(list(commands)))
+    return answers.decode(found.recv(timeout=60))
+
+
+def entry(sequence, worker=WORKER, size=100):
+    return write_entry(parcel(sequence, worker=worker, size=size), time.time(), 10 * sequence)
+
+
+def test_experience_goes_in_and_policies_and_commands_come_out(
+    alice, admin, keys, make_gateway, make_link, make_learner
+):
+    gateway, learner = make_gateway(), make_learner(replace(alice, user="admin", password=admin_password(admin)))
+    link = make_link(through(alice, gateway))
+    for number in range(1, 41):
+        assert link.send(parcel(number))
+    messages = take(learner, 40)
+    assert numbers(messages) == list(range(1, 41))
+    learner.settle(messages)
+    learner.publish(7, b"a policy")
+    found = []
+    until(lambda: found.append(link.newest()) or found[-1] is not None)
+    assert found[-1] == b"a policy"
+    assert gateway.quotas.counts()["alice"]["passed"] == 40
+    assert not [
+        client for client in admin.client_list() if client["user"] == "alice" and "gateway" not in client["name"]
+    ]
+    stop_workers(admin, keys, "alice")
+    until(lambda: link.ended == STOPPED)
+
+
+def admin_password(admin):
+    return admin.connection_pool.connection_kwargs["password"]
+
+
+def test_the_welcome_comes_through(alice, admin, keys, make_gateway):
+    admin.set(keys.welcome, b"welcome")
+    frame, now_s = fetch_welcome(through(alice, make_gateway()), 5.0)
+    assert frame == b"welcome"
+    assert abs(now_s - time.time()) < 60.0
+
+
+def test_wrong_credentials_and_other_runs_stay_outside(alice, admin, make_gateway):
+    gateway = make_gateway()
+    for wrong in ({"password": "guessed"}, {"user": "mallory"}, {"user": "admin"}, {"run": "another"}):
+        with pytest.raises(Refused, match="ask for a new invitation"):
+            fetch_welcome(through(alice, gateway, **wrong), 5.0)
+    for headers in ({}, {"Authorization": "Bearer x"}, {"Authorization": "Basic !"}, {"Authorization": "Basic eA=="}):
+        with pytest.raises(InvalidStatus) as caught:
+            open_socket(f"ws://127.0.0.1:{gateway.port}/{alice.run}", additional_headers=headers)
+        assert caught.value.response.status_code == 401
+
+
+def test_many_wrong_passwords_are_not_even_tried(alice, admin, make_gateway, monkeypatch):
+    monkeypatch.setattr(gateways, "FAILURES", 3)
+    gateway = make_gateway()
+    for _ in range(3):
+        with pytest.raises(AuthenticationError):
+            connect(through(alice, gateway, password="guessed")).time()
+    with pytest.raises(ConnectionError, match="too many wrong passwords"):
+        connect(through(alice, gateway)).time()
+
+
+def test_who_is_revoked_is_out_at_once(alice, admin, keys, make_gateway, make_link):
+    gateway = make_gateway()
+    link = make_link(through(alice, gateway))
+    link.send(parcel(1))
+    until(lambda: admin.llen(keys.experience("alice")) == 1)
+    with raw(alice, gateway) as found:
+        assert say(found, Waiting()) == [1]
+        revoke(admin, keys, "alice")
+        with pytest.raises(ConnectionClosed) as caught:
+            say(found, Waiting())
+        assert caught.value.rcvd.code == REFUSED
+    until(lambda: link.ended == REVOKED)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [b"", b"nonsense", msgspec.msgpack.encode([]), msgspec.msgpack.encode([["flushall"]]),
+     msgspec.msgpack.encode([["get", "names"]]), msgspec.msgpack.encode([["push", []]]),
+     msgspec.msgpack.encode([["time"]] * 17),
+     msgspec.msgpack.encode([["push", [b"x"]]] * 2), msgspec.msgpack.encode([["beat", WORKER, bytes(5000)]]), "text"],
+)  # fmt: skip
+def test_what_no_worker_says_ends_the_connection_and_is_counted(message, alice, admin, make_gateway):
+    gateway = make_gateway()
+    with raw(alice, gateway) as found:
+        found.send(message)
+        with pytest.raises(ConnectionClosed):
+            found.recv(timeout=60)
+    until(lambda: gateway.quotas.counts()["alice"].get(INVALID) == 1)
+
+
+def test_a_connection_speaks_for_one_worker_of_its_name(alice, admin, keys, make_gateway):
+    gateway = make_gateway()
+    with raw(alice, gateway) as found:
+        assert say(found, SendBeat(WORKER, b"beat"), Push([entry(1)])) == [1, 1]
+        for other in ("bob.1.abcdef", "alice.2.abcdef"):
+            failed = say(found, SendBeat(other, b"beat"), Push([entry(1, worker=other)]), Waiting(), Clock(), Get("to"))
+            assert [type(answer).__name__ for answer in failed[:2]] == ["Failure", "Failure"]
+            assert failed[2] == 1
+            assert len(failed[3]) == 2
+        assert type(say(found, Push([b"no entry"]))[0]).__name__ == "Failure"
+    assert admin.hkeys(keys.beats("alice")) == [WORKER.encode()]
+    assert gateway.quotas.counts()["alice"][INVALID] == 3
+    assert gateway.said
+
+
+def test_a_flood_is_dropped_and_locks_out_its_name_alone(alice, admin, keys, make_gateway, make_link):
+    gateway = make_gateway(Limits(chunks_per_s=5.0, burst_s=2.0, strikes=10))
+    bob = replace(alice, user="bob", password=invite(admin, keys, "bob"))
+    with raw(alice, gateway) as found, contextlib.suppress(ConnectionClosed):
+        for number in range(1000):
+            say(found, Push([entry(32 * number + more) for more in range(1, 33)]))
+    assert gateway.quotas.counts()["alice"][CHUNKS] >= 10
+    assert admin.llen(keys.experience("alice")) < 64
+    with pytest.raises(ConnectionError, match="locked out"):
+        connect(through(alice, gateway)).time()
+    link = make_link(through(bob, gateway), "bob.1.abcdef")
+    for number in range(1, 6):
+        assert link.send(parcel(number, worker="bob.1.abcdef"))
+    until(lambda: sequences(admin, keys, "bob") == [1, 2, 3, 4, 5])
+    assert any("alice" in text and "locked out" in text for text in gateway.said)
+
+
+def test_an_honest_worker_that_is_too_fast_is_slowed_and_loses_nothing(alice, admin, keys, make_gateway, make_link):
+    gateway = make_gateway(Limits(chunks_per_s=40.0, burst_s=0.25))
+    link = make_link(through(alice, gateway), waits=False, buffer_bytes=1 << 20)
+    for number in range(1, 61):
+        assert link.send(parcel(number))
+    until(lambda: sequences(admin, keys) == list(range(1, 61)))
+    assert link.account().dropped == {}
+
+
+def test_what_waits_for_the_learner_has_a_limit(alice, admin, keys, make_gateway):
+    gateway = make_gateway(Limits(memory=3000))
+    with raw(alice, gateway) as found:
+        assert say(found, Push([entry(1, size=2000)])) == [1]
+        (failed,) = say(found, Push([entry(2, size=2000)]))
+        assert "OOM" in failed.why
+        assert gateway.quotas.counts()["alice"] == {"passed": 1, MEMORY: 1}
+        admin.lpop(keys.experience("alice"))  # the learner takes it
+        assert say(found, Waiting(), Clock())[0] == 0
+        assert say(found, Push([entry(2, size=2000)])) == [1]
+
+
+def test_no_more_connections_than_allowed_and_none_left_behind(alice, admin, make_gateway):
+    gateway = make_gateway(Limits(connections=2))
+    with raw(alice, gateway) as first, raw(alice, gateway) as second:
+        assert [len(say(found, Clock())[0]) for found in (first, second)] == [2, 2]
+        with pytest.raises(InvalidStatus) as caught, raw(alice, gateway):
+            pass
+        assert caught.value.response.status_code == 429
+    until(lambda: gateway.quotas.of("alice").connections == 0)
+    with raw(alice, gateway) as found:
+        assert len(say(found, Clock())[0]) == 2
+    until(lambda: not [client for client in admin.client_list() if client["user"] == "alice"])
+
+
+def test_a_message_that_is_too_long_ends_the_connection(alice, admin, keys, make_gateway):
+    gateway = make_gateway(Limits(message=10_000))
+    with raw(alice, gateway) as found:
+        with pytest.raises(ConnectionClosed) as caught:
+            say(found, Push([entry(1, size=20_000)]))
+        assert caught.value.rcvd.code == 1009
+    assert admin.llen(keys.experience("alice")) == 0
+
+
+def test_sockets_that_say_nothing_are_hung_up_on(alice, admin, make_gateway, monkeypatch):
+    monkeypatch.setattr(gateways, "HEADERS_S", 0.2)
+    monkeypatch.setattr(gateways, "IDLE_S", 0.2)
+    gateway = make_gateway()
+    for words in (b"", b"GET / HTTP/1.1\r\nHost:"):
+        with socket.create_connection(("127.0.0.1", gateway.port), 60) as silent:
+            silent.sendall(words)
+            with contextlib.suppress(ConnectionResetError):
+                assert silent.recv(1000) == b""
+    with raw(alice, gateway) as found, pytest.raises(ConnectionClosed) as caught:
+        found.recv(timeout=60)
+    assert "nothing was said" in caught.value.rcvd.reason
+
+
+def test_a_gateway_without_redis_says_so_and_the_worker_waits(alice, admin, make_gateway):
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    gateway = make_gateway(upstream=replace(alice, port=port))
+    with pytest.raises(TransportError, match="cannot be reached from the gateway"):
+        fetch_welcome(through(alice, gateway), 0.0, lambda text: None)
+
+
+def test_tls_by_fingerprint(alice, admin, keys, make_gateway, tmp_path):
+    admin.set(keys.welcome, b"welcome")
+    certificate = kept_certificate(tmp_path / "gateway", ["localhost", "127.0.0.1"])
+    assert kept_certificate(tmp_path / "gateway", ["localhost", "127.0.0.1"]) == certificate
+    gateway = make_gateway(certificate=certificate)
+    line = through(alice, gateway, tls=True, fingerprint=certificate.fingerprint).url()
+    assert line.startswith("wss://alice:")
+    assert fetch_welcome(Address.parse(line), 5.0)[0] == b"welcome"
+    other = kept_certificate(tmp_path / "other", ["localhost", "127.0.0.1"]).fingerprint
+    for wrong in (
+        f"{line.partition('#')[0]}#{other}",
+        line.partition("#")[0],
+    ):  # another one; the system trusts neither
+        with pytest.raises(Refused, match="not to be trusted"):
+            fetch_welcome(Address.parse(wrong), 5.0)
+    with pytest.raises(TransportError, match=r"127\.0\.0\.1"):  # no TLS where TLS is spoken
+        fetch_welcome(replace(Address.parse(line), tls=False), 0.0, lambda text: None)
+    assert given_certificate(*certificate[:2], trusted=True).fingerprint == ""
+    (tmp_path / "gateway" / "gateway.key").write_text("damaged")
+    with pytest.raises(TransportError, match="no certificate and its key"):
+        given_certificate(*certificate[:2])
+    assert kept_certificate(tmp_path / "gateway", ["localhost"]).fingerprint != certificate.fingerprint
+
+
+def test_addresses():
+    fingerprint = "A" * 43
+    found = Address.parse(f"wss://alice:secret@example.org/run-1#{fingerprint}")
+    assert (found.port, found.tls, found.is_gateway, found.fingerprint) == (443, True, True, fingerprint)
+    assert Address.parse(found.url()) == found
+    assert fingerprint not in str(found)
+    assert "secret" not in f"{found} {found!r}"
+    assert Address.parse("ws://a:b@[::1]:81/r").port == 81
+    for wrong in ("wss://a:b@h/r#short", f"ws://a:b@h/r#{fingerprint}", f"redis://a:b@h/r#{fingerprint}"):
+        with pytest.raises(TransportError):
+            Address.parse(wrong)
+
+
+def test_invitations_for_some_machines_and_for_some_time(alice, admin, keys, make_gateway):
+    gateway = make_gateway()
+    invitations.set_terms(admin, keys, "alice", lasts_s=3600.0, machines=1)
+    bob = replace(alice, user="bob", password=invite(admin, keys, "bob"))
+    with raw(alice, gateway) as first, raw(alice, gateway) as second:  # of one machine
+        assert [len(say(found, Clock())[0]) for found in (first, second)] == [2, 2]
+        gateway.quotas.of("alice").machines["198.51.100.7"] += 1
+        with pytest.raises(ConnectionError, match="1 machines at once"):
+            connect(through(alice, gateway)).time()
+        assert connect(through(bob, gateway)).time()
+    terms = invitations.terms_of(admin, keys)
+    assert (terms["alice"].machines, terms["bob"]) == (1, invitations.Terms(0.0))
+    assert terms["alice"].until_s - terms["alice"].since_s == 3600.0
+    assert invitations.end_those_over(admin, keys) == []
+    invitations.set_terms(admin, keys, "alice", lasts_s=-1.0)
+    assert invitations.end_those_over(admin, keys) == ["alice"]
+    assert list(invitations.terms_of(admin, keys)) == ["bob"]
+    with pytest.raises(Refused):
+        fetch_welcome(through(alice, gateway), 5.0)
+    assert not admin.exists(invitations.machines_key(keys, "alice"))
+
+
+def test_times():
+    assert [invitations.seconds_of(text) for text in ("", "30m", "12h", "7d")] == [0.0, 1800.0, 43200.0, 604800.0]
+    for wrong in ("7", "d", "-1d", "1w", "1.5h", "0m", "\u0663d", "9999999d"):
+        with pytest.raises(TransportError, match="is no time"):
+            invitations.seconds_of(wrong)
+
+
+class Clocked(Quotas):
+    """With a clock that is set by hand."""
+
+    def __init__(self, **limits):
+        self.now_s = 100.0
+        super().__init__(Limits(**limits), lambda: self.now_s)
+
+
+def test_quotas_slow_then_drop_then_lock_out_then_forgive():
+    quotas = Clocked(chunks_per_s=1.0, bytes_per_s=1000.0, burst_s=2.0, strikes=3, locked_s=30.0)
+    assert quotas.pass_or_drop("a", [10, 10]) == ("", 0.0)
+    assert quotas.pass_or_drop("a", [10]) == ("", pytest.approx(1.0))
+    assert quotas.pass_or_drop("a", [10]) == ("", pytest.approx(2.0))
+    assert quotas.pass_or_drop("a", [10]) == (CHUNKS, 0.0)
+    assert quotas.pass_or_drop("b", [10]) == ("", 0.0)
+    assert quotas.pass_or_drop("a", [10, 10])[0] == CHUNKS
+    assert quotas.is_locked("a")
+    assert "another 30 s" in quotas.refusal("a")
+    assert quotas.pass_or_drop("a", [10])[0] == LOCKED
+    quotas.now_s += 31.0
+    assert quotas.refusal("a") == ""
+    assert quotas.pass_or_drop("a", [10]) == ("", 0.0)
+    assert quotas.counts()["a"] == {"passed": 0, CHUNKS: 3, LOCKED: 1}
+
+
+def test_a_chunk_larger_than_the_burst_passes_and_is_paid_for():
+    quotas = Clocked(chunks_per_s=100.0, bytes_per_s=1000.0, burst_s=2.0)
+    assert quotas.pass_or_drop("a", [5000]) == ("", 0.0)
+    assert quotas.pass_or_drop("a", [10])[0] == BYTES
+    quotas.now_s += 5.0 + LONGEST_WAIT_S
+    assert quotas.pass_or_drop("a", [10])[0] == ""
+
+
+def test_all_names_together_have_a_limit_too():
+    quotas = Clocked(all_connections=2)
+    for name in ("a", "b"):
+        quotas.of(name).connections += 1
+    assert "no room" in quotas.refusal("c")
