@@ -22,7 +22,7 @@ EXTRAS = {
     "sweep": ("optuna",),
     "wandb": ("wandb",),
     "hub": ("huggingface_hub",),
-    "minari": ("minari",),
+    "minari": ("h5py", "minari"),
     "onnx": ("onnxruntime",),
     "export": ("onnx", "onnxscript"),
     "lander": ("Box2D",),

@@ -19,13 +19,16 @@ from soulsai.acting.actor import Actor
 from soulsai.acting.light import LightNetwork
 from soulsai.acting.world import World
 from soulsai.algorithms.findings import Finding, Sample, UselessSettings
+from soulsai.config.algorithms import algorithm_settings
 from soulsai.config.schema import Config
+from soulsai.errors import ConfigError
 from soulsai.experience import Chunk, Schema, Sizes
 from soulsai.telemetry.clock import LoopClock
 
 if TYPE_CHECKING:
     import torch
 
+    from soulsai.acting.demonstrations import Demos
     from soulsai.acting.policy import NetworkPolicy
     from soulsai.checkpoints.store import Checkpoint
     from soulsai.networks import Adam, FlatParameters, PolicyNetwork
@@ -84,6 +87,13 @@ class Learner(ABC):
     def update(self, limit_s: float) -> Metrics:
         """Learn as much as is due, for about `limit_s` at most."""
 
+    def teach(self, demos: Demos) -> None:
+        """Learn from demonstrations, too; ConfigError of one that cannot."""
+        others = " or ".join(repr(name) for name, each in algorithm_settings().items() if "demos" in each.uses)
+        raise ConfigError(
+            f"algorithm = {self.config.algorithm!r} learns from no demonstrations; use {others}, or leave out --demos"
+        )
+
     @property
     def is_due(self) -> bool:
         """Whether there is something to learn from right now."""
@@ -128,6 +138,9 @@ class Algorithm(ABC):
     name: str
     workers_wait = False
     """Whether workers that have sent their share of an update wait for the policy that comes of it."""
+
+    can_have_workers = True
+    """Whether other processes can play for it."""
 
     @abstractmethod
     def schema(self, config: Config, sizes: Sizes) -> Schema:

@@ -12,7 +12,7 @@ from soulsai.algorithms.algorithm import Learner, Metrics, Parts, tensors_of
 from soulsai.checkpoints.store import Checkpoint
 from soulsai.config.schema import Config
 from soulsai.errors import DivergedError
-from soulsai.experience import Chunk, Schema
+from soulsai.experience import Array, Chunk, Schema
 from soulsai.ops.schedules import linear
 from soulsai.replay import Batch, PrioritizedSampler, ReplayStore, UniformSampler
 from soulsgym.batch import restore_generator, state_of_generator
@@ -52,6 +52,7 @@ class ReplayLearner(Learner):
         self._tensors = {name: torch.from_numpy(array) for name, array in self._batch.columns.items()}
         self._tensors["weights"] = torch.from_numpy(self._batch.weights)
         self._owed_for_a_chunk = float(burst)
+        self._demos: dict[str, Array] = {}
 
     @abstractmethod
     def learn(self, batch: dict[str, Tensor]) -> tuple[Tensor, Metrics]:
@@ -97,24 +98,51 @@ class ReplayLearner(Learner):
                 metrics = self.learn_once()
         return metrics
 
+    def remember_demos(self, rows: dict[str, Array]) -> None:
+        """Keep demonstrated rows beside the replay, where nothing takes their place."""
+        self._demos = rows
+
     def learn_once(self) -> Metrics:
         """One gradient step: sample, learn, set priorities."""
         with self.clock.phase("sample"):
             self.sampler.sample(self._batch, self._numpy, self._beta())
             self._rows.gather(self._batch)
+            shown = self._mix_in_demos()
         with self.clock.phase("learn"):
             wrong, metrics = self.learn({name: tensor.to(self.device) for name, tensor in self._tensors.items()})
         errors = wrong.cpu().numpy()
         if not np.isfinite(errors).all():
             raise DivergedError(f"the error of a transition is no longer a number at step {self.counters.steps:,}")
         with self.clock.phase("sample"):
-            self.sampler.update(self._batch.slots, errors)
+            self.sampler.update(self._batch.slots[shown:], errors[shown:])
         self.counters.updates += 1
         return metrics
+
+    def _mix_in_demos(self) -> int:
+        """Let demonstrated rows, drawn evenly, take the place of the first ones of the batch; how many these are.
+
+        The batch then tells which actions were open in them.
+        """
+        if not self._demos:
+            return 0
+        shown = round(self._demo_share * len(self._batch))
+        which = self._numpy.integers(0, len(self._demos["actions"]), shown)
+        for name, column in self._batch.columns.items():
+            column[:shown] = self._demos[name][which]
+        self._batch.weights[:shown] = 1.0
+        self._tensors["open"] = torch.from_numpy(self._demos["open"][which])
+        return shown
+
+    @property
+    def _demo_share(self) -> float:
+        demos = self.config.demos
+        return linear(demos.share, demos.final_share, min(1.0, self.counters.steps / demos.share_steps))
 
     def metrics(self) -> dict[str, float]:
         """How the replay stands."""
         values = {"replay/size": float(len(self._rows))}
+        if self._demos:
+            values["demo_share"] = self._demo_share
         if isinstance(self.sampler, PrioritizedSampler):
             values |= {"beta": self._beta(), "replay/priority_mean": self.sampler.mean,
                        "replay/priority_max": self.sampler.largest}  # fmt: skip

@@ -34,6 +34,8 @@ COMMANDS = {
     "play": ("play:play", "Fight a boss yourself, with keyboard or gamepad."),
     "watch": ("watch:watch", "Show a fight in a window or in the terminal, or record it."),
     "record": ("watch:record", "Record fights step by step."),
+    "export-dataset": ("datasets:export_dataset", "Write a recording as a Minari dataset."),
+    "import-dataset": ("datasets:import_dataset", "Write a Minari dataset as a recording."),
     "doctor": ("game:doctor", "Look whether everything is ready to play in the game."),
     "export": ("eval:export", "Write the policy of a run to a file that stands alone."),
     "zoo": ("zoo:zoo", "List the trained agents that come with the package."),

@@ -49,6 +49,7 @@ IN_GAME = ("fight.engine=game", "fight.number=1", "run.evaluate_every_steps=0", 
 TOGETHER_S = 0.5
 """Signals within this time are one wish to stop."""
 
+RECORDINGS = (".npz", ".json")
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 WEBHOOK = re.compile(r"(https?://[^/?#\s]+)[/?#]\S+")
 
@@ -73,6 +74,13 @@ class RunOptions:
         bool, typer.Option("--resume", help="Continue a run from its last checkpoint; without a name the newest one.")
     ] = False
     parts: PartsFiles = None
+    demos: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="A recording to learn from (.npz, .json); may be repeated, or *.npz."),
+    ] = None
+    more_demos: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILE]...", help="Further recordings after --demos.")
+    ] = None
     accept: Annotated[bool, typer.Option("--accept-all", help="Train despite preflight findings.")] = False
     plain: Plain = False
     notify: Annotated[
@@ -95,9 +103,19 @@ class RunOptions:
 
     def open(self, preset: str = DEFAULT_PRESET, settings: Sequence[str] = ()) -> tuple[Run, Config]:
         """The run, of this preset and with these settings unless the user says otherwise."""
-        given = self.preset if self.resume else self.preset or preset
-        return open_run(given, [*settings, *(self.settings or ())], self.run, resume=self.resume,
-                        parts=self.parts or ())  # fmt: skip
+        name, files = self._demo_files()
+        given = name if self.resume else name or preset
+        settings = [*settings, *demos_setting(files), *(self.settings or ())]
+        return open_run(given, settings, self.run, resume=self.resume, parts=self.parts or ())
+
+    def _demo_files(self) -> tuple[str | None, list[str]]:
+        """The preset, and the recordings: a shell makes several words of --demos *.npz."""
+        words = [word for word in (self.preset, *(self.more_demos or ())) if word is not None]
+        files = [word for word in words if word.endswith(RECORDINGS)] if self.demos else []
+        others = [word for word in words if word not in files]
+        if len(others) > 1:
+            raise typer.BadParameter(f"got unexpected extra argument ({others[1]})")
+        return (others[0] if others else None), [*(self.demos or ()), *files]
 
     @contextmanager
     def session(self, run: Run, config: Config, *, page: bool) -> Iterator[tuple[Any, Callable[[], bool], list[Sink]]]:
@@ -318,6 +336,11 @@ def progress_line(progress: JoinProgress) -> str:
 def without_secrets(text: str) -> str:
     """A word of a command line as it may be kept: URLs lose user and password, webhooks all but their host."""
     return WEBHOOK.sub(r"\1/***", CREDENTIALS.sub("***@", text))
+
+
+def demos_setting(files: Sequence[str]) -> list[str]:
+    """What --demos sets."""
+    return [f"demos.files={toml_value(tuple(files))}"] if files else []
 
 
 def parts_setting(files: Sequence[Path]) -> list[str]:

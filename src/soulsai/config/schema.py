@@ -208,6 +208,22 @@ class ReplayConfig(Struct, frozen=True):
     final_beta: Annotated[float, Meta(ge=0.0, le=2.0, description="exponent of importance weights at the end")] = 1.0
 
 
+class DemosConfig(Struct, frozen=True):
+    """Recorded fights to learn from, for algorithms that can; given by --demos."""
+
+    files: Annotated[
+        tuple[str, ...], Meta(description="recordings (.npz, .json) of the fight, by whomever; a run keeps copies")
+    ] = ()
+    share: Annotated[float, Meta(ge=0.0, le=1.0, description="share of a batch that is demonstrated, at first")] = 0.5
+    final_share: Annotated[float, Meta(ge=0.0, le=1.0, description="the same after share_steps")] = 0.0
+    share_steps: Annotated[int, Meta(ge=1, description="environment steps until the final share")] = 100_000
+    margin: Annotated[
+        float,
+        Meta(ge=0.0, le=100.0, description="how much more than any other the demonstrated action is to be valued"),
+    ] = 0.1
+    margin_weight: Annotated[float, Meta(ge=0.0, le=100.0, description="weight of the loss of that margin")] = 1.0
+
+
 class FleetConfig(Struct, frozen=True):
     """Workers on many machines, or in several processes; used by souls serve, souls join and souls train --workers."""
 
@@ -248,6 +264,7 @@ class CommonConfig(Struct, frozen=True):
     gym: GymConfig = field(default_factory=GymConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     replay: ReplayConfig = field(default_factory=ReplayConfig)
+    demos: DemosConfig = field(default_factory=DemosConfig)
     fleet: FleetConfig = field(default_factory=FleetConfig)
 
     def section(self, kind: type[T]) -> T:

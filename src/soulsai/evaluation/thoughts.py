@@ -20,7 +20,7 @@ import numpy.typing as npt
 from soulsai.config.schema import DEFAULT_BOSS
 from soulsai.runs.fight_files import file_name, own_files, unpack_names
 from soulsai.runs.files import write_atomically
-from soulsgym.errors import SoulsError
+from soulsgym.errors import RecordingError, SoulsError
 from soulsgym.recordings.recording import Recording, read_recording, recording_arrays
 from soulsgym.spec import STANDARD, FightSpec, load_fight
 from soulsgym.spec.draw import drawn_spec
@@ -143,6 +143,16 @@ def about_boss(boss: str, variant: str, draw_seed: int | None = None) -> dict[st
 
 def spec_of(told: FightFile) -> FightSpec:
     """The fight that a recording tells of, or its seeds belong to; that of the default boss if it tells of none."""
+    seed = told.about.get("draw_seed")
+    try:
+        boss, variant = fight_names(told)
+        return load_fight(boss, variant) if seed is None else drawn_spec(boss, seed)
+    except SoulsError:
+        return load_fight(DEFAULT_BOSS)  # somebody's file may tell anything
+
+
+def fight_names(told: FightFile) -> tuple[str, str]:
+    """Boss and variant of it, by name or as files that stay until the process ends; of a drawn one the standard."""
     about, simulation = told.about, told.recording.simulation
     if "boss" not in about and simulation is not None:
         about = {"boss": simulation.settings.boss, "variant": simulation.settings.variant}
@@ -150,12 +160,9 @@ def spec_of(told: FightFile) -> FightSpec:
     variant = STANDARD if seed is not None else str(about.get("variant") or STANDARD)
     is_told = isinstance(files, dict) and all(isinstance(text, str) for text in files.values())
     if not is_told or not isinstance(seed, (int, type(None))):
-        return load_fight(DEFAULT_BOSS)  # somebody's file may tell anything
-    try:
-        boss, (variant,) = unpack_names(boss, [variant], files, "recording")
-        return load_fight(boss, variant) if seed is None else drawn_spec(boss, seed)
-    except SoulsError:
-        return load_fight(DEFAULT_BOSS)
+        raise RecordingError(f"{told.recording.source}: what it tells about its boss is damaged; record it again")
+    boss, (variant,) = unpack_names(boss, [variant], files, "recording")
+    return boss, variant
 
 
 def fight_of(told: FightFile, number: int) -> FightFile:

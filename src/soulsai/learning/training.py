@@ -14,6 +14,7 @@ from soulsai.acting.policy import NetworkPolicy
 from soulsai.checkpoints.store import Checkpoint
 from soulsai.config.schema import Config
 from soulsai.errors import DivergedError, RunError
+from soulsai.learning.demos import load_demos
 from soulsai.learning.evaluator import Evaluator, Snapshot
 from soulsai.learning.loading import start_from
 from soulsai.learning.loop import Loop
@@ -103,6 +104,8 @@ class Training:
         self.run, self.config, self._view, self._stop = run, config, view, stop
         torch.set_num_threads(1)  # the learner shares its work out itself: small matrices do not share threads well
         self.loop = loop or build_loop(config, *build_worlds(config, game))
+        if config.demos.files:
+            self.loop.learner.teach(load_demos(config))
         self.memory = Memory()
         self._writer = CheckpointWriter(run.checkpoints, config.run.keep_checkpoints, run.replay)
         self._saved: Callable[[], None] = lambda: None  # what is to be done when the checkpoint is written

@@ -290,7 +290,7 @@ def game_parts(config: Config, game: TargetOptions | None = None) -> FightParts:
     from soulsgym.target import fields_not_told
 
     spec = main_spec(config)
-    return _parts(config, spec, 1, fields_not_told(spec, game or GameOptions()))
+    return build_parts(config, spec, 1, fields_not_told(spec, game or GameOptions()))
 
 
 def build_fighter(config: Config, policy: Policy) -> PolicyFighter:
@@ -317,7 +317,7 @@ def _fights(config: Config) -> FightWorld:
         randomize=fight.randomize,
         threads=threads_of(config) if n > FIGHTS_WORTH_A_THREAD else 1,
     )
-    parts = _parts(config, main_spec(config), n)
+    parts = build_parts(config, main_spec(config), n)
     return FightWorld(FightBatch(engine, parts, decisions=fight.decisions, population=population))
 
 
@@ -330,7 +330,8 @@ def _game_fights(config: Config, game: TargetOptions | None) -> FightWorld:
     return FightWorld(FightBatch(engine, parts, decisions=fight.decisions), resumable=False)
 
 
-def _parts(config: Config, spec: FightSpec, n: int, missing: Collection[str] = ()) -> FightParts:
+def build_parts(config: Config, spec: FightSpec, n: int, missing: Collection[str] = ()) -> FightParts:
+    """All that is around the engine of `n` fights; `missing` are fields of FIGHT that the engine does not tell."""
     return FightParts(
         encoder=build_encoder(config, spec, n),
         reward=build_reward(config, spec, n, missing),

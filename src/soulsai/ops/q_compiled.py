@@ -67,3 +67,22 @@ def write_slopes(advantages: Any, values: Any, dueling: bool, actions: Any, targ
         total += q
         largest = max(largest, q)
     return scale * loss, scale * total, largest
+
+
+@njit(cache=True)
+def add_margin(advantages: Any, actions: Any, opened: Any, margin: float, weight: float, to_advantages: Any) -> float:
+    """Add the slopes of the margin of the first rows, those with `opened` actions; gives their weighted loss.
+
+    What dueling adds is the same for all actions of a row, so advantages stand for values.
+    """
+    loss = 0.0
+    for row in range(len(opened)):
+        chosen = actions[row]
+        best, highest = chosen, advantages[row, chosen]
+        for j in range(advantages.shape[1]):
+            if j != chosen and opened[row, j] and advantages[row, j] + margin > highest:
+                best, highest = j, advantages[row, j] + margin
+        loss += weight * (highest - advantages[row, chosen])
+        to_advantages[row, best] += weight
+        to_advantages[row, chosen] -= weight
+    return loss

@@ -22,9 +22,9 @@ from msgspec.structs import replace
 from soulsai.config import config_from_toml
 from soulsai.config.refusal import refusal
 from soulsai.config.schema import DRAWN, STANDARD, Config
-from soulsai.runs.files import write_files
+from soulsai.runs.files import reason, write_files
 from soulsai.runs.summary import ZOO, run_folder
-from soulsgym.errors import MisuseError
+from soulsgym.errors import MisuseError, RecordingError
 from soulsgym.parts.files import parts_digest, read_parts
 from soulsgym.parts.registry import known_names
 from soulsgym.spec import is_path, load_fight
@@ -44,6 +44,7 @@ def with_absolute_paths(config: Config) -> Config:
     """The config with paths that mean the same from every folder."""
     fight = config.fight
     paths = [_absolute(file, always=True) for file in fight.parts]
+    config = with_demos(config, [_absolute(file, always=True) for file in config.demos.files])
     if start := config.run.start_from:
         start = start if start.startswith(ZOO) else _absolute(str(run_folder(start)), always=True)
         config = replace(config, run=replace(config.run, start_from=start))
@@ -74,7 +75,13 @@ def with_short_names(config: Config) -> Config:
     """The config with names of files instead of their paths, which are nobody else's business; for `unpack`."""
     fight = config.fight
     parts = [short_name(file) for file in fight.parts]
+    config = with_demos(config, [short_name(file) for file in config.demos.files])
     return with_parts(_with_names(config, file_name(fight.boss), [file_name(each) for each in fight.variants]), parts)
+
+
+def with_demos(config: Config, files: Sequence[str]) -> Config:
+    """The config with other recordings to learn from."""
+    return replace(config, demos=replace(config.demos, files=tuple(files)))
 
 
 def with_parts(config: Config, files: Sequence[str]) -> Config:
@@ -104,7 +111,22 @@ def config_of(run: Run) -> Config:
 
 def with_own_copies(run: Run, config: Config) -> Config:
     """The config of a run, reading its own copies of the user's files."""
+    if run.demos.is_dir():
+        config = with_demos(config, [str(run.demos.absolute() / place) for place in _demo_places(config)])
     return with_files_in(config, run.data) if run.data.is_dir() else config
+
+
+def demos_of(config: Config) -> dict[str, bytes]:
+    """The recordings that a config names, by place; RecordingError if one cannot be read."""
+    found = {}
+    for file, place in zip(config.demos.files, _demo_places(config), strict=True):
+        try:
+            found[place] = Path(file).read_bytes()
+        except OSError as error:
+            raise RecordingError(
+                f"{file}: cannot be read: {reason(error)}; give a recording in .npz or .json"
+            ) from error
+    return found
 
 
 def changed_files(run: Run, config: Config) -> list[str]:
@@ -221,6 +243,10 @@ def _with_names(config: Config, boss: str, variants: Sequence[str]) -> Config:
 
 def _parts_places(config: Config) -> list[str]:
     return [f"parts-{number}/{short_name(file)}" for number, file in enumerate(config.fight.parts, 1)]
+
+
+def _demo_places(config: Config) -> list[str]:
+    return [f"{number}-{short_name(file)}" for number, file in enumerate(config.demos.files, 1)]
 
 
 def _absolute(name: str, *, always: bool = False) -> str:

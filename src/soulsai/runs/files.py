@@ -56,8 +56,8 @@ def make_private_folder(folder: Path) -> None:
         raise cannot_write(folder, error) from error
 
 
-def write_files(files: Mapping[str, str], folder: Path) -> None:
-    """Write texts to their places in a folder, such as boss/sentinel.toml."""
+def write_files(files: Mapping[str, str] | Mapping[str, bytes], folder: Path) -> None:
+    """Write texts or bytes to their places in a folder, such as boss/sentinel.toml."""
     for place, text in files.items():
         file = folder / place
         try:

@@ -45,6 +45,7 @@ class Run:
         self.evaluations_folder = folder / "evaluations"
         self.recordings = folder / "recordings"
         self.data = folder / "data"
+        self.demos = folder / "demos"
 
     @classmethod
     def create(

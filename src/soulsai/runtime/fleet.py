@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from soulsai.algorithms.algorithm import algorithm_of
 from soulsai.config import config_to_toml
 from soulsai.config.schema import Config
-from soulsai.errors import WorkerError
+from soulsai.errors import ConfigError, WorkerError
 from soulsai.learning.session import Fleet as FleetLink
 from soulsai.learning.session import Outcome, run_session
 from soulsai.learning.sources import Start
@@ -70,6 +71,7 @@ class Fleet:
         """
         if not workers:
             return self._learn(game=game)
+        self._refuse_workers()
         with _local_workers(self, workers) as (link, problems):
             outcome = self._learn(link, lambda: len(problems()) == workers)
             if not outcome.finished and not self.stop() and (found := problems()):
@@ -82,10 +84,16 @@ class Fleet:
 
         Without the address of a Redis in `redis` the run starts its own.
         """
+        self._refuse_workers()
         options = redis or RedisOptions()
         with served_redis(self.run, self.config, options, self._say, lambda: self.stop()) as served:
             served.learn = self._learn
             yield served
+
+    def _refuse_workers(self) -> None:
+        if not algorithm_of(self.config).can_have_workers:
+            name = self.config.algorithm
+            raise ConfigError(f"algorithm = {name!r} plays no fights to share out; use souls train without --workers")
 
     def _say(self, text: str) -> None:
         self.say(text)

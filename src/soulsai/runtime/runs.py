@@ -17,8 +17,8 @@ from soulsai.config import (
 )
 from soulsai.config.schema import Config
 from soulsai.errors import ConfigError, RunFinished
-from soulsai.runs.fight_files import changed_files, files_of, parts_of, with_absolute_paths, with_own_copies
-from soulsai.runs.files import write_atomically
+from soulsai.runs.fight_files import changed_files, demos_of, files_of, parts_of, with_absolute_paths, with_own_copies
+from soulsai.runs.files import write_atomically, write_files
 from soulsai.runs.run import Run, default_folder
 from soulsai.runs.summary import RunSummary
 
@@ -32,10 +32,13 @@ def begin_run(
     """
     name = Path(preset).stem if preset.endswith(".toml") else preset
     config = check_names(with_absolute_paths(with_settings(load_preset(preset), list(settings))))
-    files = files_of(config) | parts_of(config)  # refuses what cannot be read before a folder is made
+    files = files_of(config) | parts_of(config)
+    demos = demos_of(config)  # refuses what cannot be read before a folder is made
     run = Run.create(
         folder or default_folder(name), config_to_toml(config), preset=name, command=list(command), files=files
     )
+    if demos:
+        write_files(demos, run.demos)
     return run, with_own_copies(run, config)
 
 

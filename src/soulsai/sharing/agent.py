@@ -37,6 +37,7 @@ from soulsai.runs.fight_files import (
     file_name,
     files_of,
     unpack_names,
+    with_demos,
     with_own_copies,
     with_short_names,
     without_parts,
@@ -238,7 +239,7 @@ def _create(run: Run, config: Config, folder: Path) -> Run:
     if folder.exists() and any(folder.iterdir()):
         raise RunError(f"{folder} exists; choose another folder")
     named = with_short_names(config)
-    named = replace(named, run=replace(named.run, start_from=""))
+    named = replace(with_demos(named, ()), run=replace(named.run, start_from=""))
     versions = {key: value for key, value in run.versions.items() if key in KEPT_VERSIONS}
     try:
         folder.mkdir(parents=True, exist_ok=True)

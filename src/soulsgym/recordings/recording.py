@@ -184,7 +184,8 @@ def _read_npz(path: Path) -> Recording:
                 "record it again with this version"
             )
         fights[name] = stored[name]
-    return Recording(fights, arrays["actions"], arrays["episodes"], str(path), _simulation(path, header), controls)
+    simulation = read_simulation(path, header)
+    return Recording(fights, arrays["actions"], arrays["episodes"], str(path), simulation, controls)
 
 
 def _header(path: Path, raw: npt.NDArray[Any]) -> Mapping[str, Any]:
@@ -202,7 +203,7 @@ def _header(path: Path, raw: npt.NDArray[Any]) -> Mapping[str, Any]:
     return checked
 
 
-def _simulation(path: Path, header: Mapping[str, Any]) -> Simulation | None:
+def read_simulation(path: Path, header: Mapping[str, Any]) -> Simulation | None:
     """How the simulator made it; None for a recording of the game, or one from before that was written down."""
     if "simulation" not in header:
         return None
@@ -247,7 +248,7 @@ def _read_json(path: Path) -> Recording:
         _fill_mask(path, fights[i], i, lists["infos"][i])
     actions = _whole(path, "actions", lists["actions"])
     episodes = _episodes(path, lists)
-    _fill_history(fights, episodes, _whole(path, "steps", lists["steps"]))
+    fill_history(fights, episodes, _whole(path, "steps", lists["steps"]))
     return Recording(fights, actions, episodes, str(path))
 
 
@@ -308,7 +309,7 @@ def _episodes(path: Path, lists: Mapping[str, list[Any]]) -> npt.NDArray[np.int6
     return np.cumsum(begins).astype(np.int64)
 
 
-def _fill_history(fights: Fights, episodes: npt.NDArray[np.int64], steps: npt.NDArray[np.int64]) -> None:
+def fill_history(fights: Fights, episodes: npt.NDArray[np.int64], steps: npt.NDArray[np.int64]) -> None:
     """What the observations imply: damage, steps, and how the fight ended."""
     for name in ("hit_by", "landed", "dodged", "boss_move", "player_move", "killed_by"):
         fights[name] = -1

@@ -232,6 +232,8 @@ def test_without_autograd_it_learns_the_same(seed, threads):
             "actions": torch.randint(2, (rows,)), "rewards": torch.randn(rows), "discounts": 0.9 * torch.rand(rows),
             "next_masks": torch.rand(rows, 2) < 0.7, "weights": torch.rand(rows),
         }  # fmt: skip
+        if step % 2:
+            batch["open"] = torch.rand(rows // 2, 2) < 0.7  # of the first rows, which were demonstrated
         for learner in (ours, theirs):
             learner.normalize_with(batch["observations"])
         (wrong, metrics), (expected, others) = learn(ours, batch), learn(theirs, batch)

@@ -11,9 +11,10 @@ from soulsai.config import config_from_toml, config_to_toml, load_preset, with_s
 from soulsai.errors import RunError
 from soulsai.evaluation import Evaluation, ScriptedFighter, evaluate
 from soulsai.learning.candidates import load_candidate
-from soulsai.learning.loading import load_networks, load_policy, open_run, sizes_of
+from soulsai.learning.loading import load_networks, load_policy, sizes_of
 from soulsai.learning.wiring import build_fighter
 from soulsai.runs.run import Run
+from soulsai.runs.summary import open_run
 from soulsgym.errors import MisuseError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from soulsai.networks.passes import SLOPE, Y, backward, forward, numbers_of
-from soulsai.ops.q_compiled import write_slopes, write_targets
+from soulsai.ops.q_compiled import add_margin, write_slopes, write_targets
 from soulsgym.compiling import njit
 
 
@@ -26,11 +26,17 @@ def look_ahead(plan: Any, value: int, clipped: bool, dueling: bool, networks: An
 
 @njit(cache=True)
 def write_gradient(plan: Any, value: int, dueling: bool, network: Any, room: Any, grad: Any, x: Any, actions: Any,
-                   weights: Any, targets: Any, huber: bool, errors: Any) -> Any:  # fmt: skip
-    """That of the weighted loss after a pass, and the error of each row; gives loss, mean and largest value."""
+                   weights: Any, targets: Any, huber: bool, errors: Any, shown: Any, margin: float,
+                   margin_weight: float) -> Any:  # fmt: skip
+    """That of the weighted loss after a pass, and the error of each row; gives loss, mean and largest value.
+
+    The first rows are demonstrated, with the open actions `shown`.
+    """
     rows, last = len(x), len(plan) - 1
-    found = write_slopes(numbers_of(room, Y, plan, last, rows), numbers_of(room, Y, plan, value, rows), dueling,
-                         actions, targets, weights, huber, numbers_of(room, SLOPE, plan, last, rows),
-                         numbers_of(room, SLOPE, plan, value, rows), errors)  # fmt: skip
+    scores, slopes = numbers_of(room, Y, plan, last, rows), numbers_of(room, SLOPE, plan, last, rows)
+    loss, mean, largest = write_slopes(scores, numbers_of(room, Y, plan, value, rows), dueling, actions, targets,
+                                       weights, huber, slopes, numbers_of(room, SLOPE, plan, value, rows),
+                                       errors)  # fmt: skip
+    loss += add_margin(scores, actions, shown, margin, margin_weight / rows, slopes)
     backward(network, plan, x, room, grad)
-    return found
+    return loss, mean, largest

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 if TYPE_CHECKING:
     from soulsai.config.schema import Config
 
-USES = ("replay",)
+USES = ("replay", "demos")
 """Common sections that not every algorithm uses."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from soulsai.acting.demonstrations import Demos
 from soulsai.algorithms.algorithm import Metrics, Networks
 from soulsai.algorithms.q.compiled import look_ahead, write_gradient
 from soulsai.algorithms.q.config import QConfig, names_of
@@ -22,7 +23,7 @@ from soulsai.networks.passes import Floats, Passes
 from soulsai.networks.q_network import of_actions
 from soulsai.ops.categorical import categorical_loss, categorical_mean, categorical_target
 from soulsai.ops.importance import weighted_mean
-from soulsai.ops.losses import td_loss
+from soulsai.ops.losses import margin_loss, td_loss
 from soulsai.ops.masked import masked_argmax
 from soulsai.ops.q_targets import bootstrapped, clipped_target
 from soulsai.ops.quantile import quantile_huber_loss, quantile_target
@@ -31,6 +32,7 @@ from soulsai.ops.schedules import linear
 Tensor = torch.Tensor
 Batch = dict[str, Tensor]
 
+NONE_SHOWN = np.zeros((0, 0), np.bool_)
 FEWEST_ROWS = 64
 """Of a batch, for a thread: with fewer it costs more to wake it."""
 
@@ -83,6 +85,10 @@ class QLearner(ReplayLearner):
         """Take new observations into the statistics that inputs are scaled by."""
         if self.online[0].normalizer is not None:
             self.online[0].normalizer.update(observations)
+
+    def teach(self, demos: Demos) -> None:
+        """Keep what was demonstrated for batches."""
+        self.remember_demos(demos.transitions(self.settings.n_step, self.settings.gamma, self.schema))
 
     def metrics(self) -> dict[str, float]:
         """How the replay stands, and how much is tried out."""
@@ -155,6 +161,7 @@ class QLearner(ReplayLearner):
         loss, mean, largest = write_gradient(
             passes.plan, passes.value, settings.dueling, passes.data, passes.room(len(x)), passes.grad, x,
             columns["actions"], columns["weights"], targets, settings.loss == "huber", errors,
+            columns.get("open", NONE_SHOWN), self.config.demos.margin, self.config.demos.margin_weight,
         )  # fmt: skip
         norm = self._optimizers[which].step(settings.gradient_norm)
         self._move_target(which)
@@ -164,11 +171,20 @@ class QLearner(ReplayLearner):
         loss, wrong, taken = self._loss(self.online[which], batch, following)
         self._flats[which].zero_grad()
         total = weighted_mean(loss, batch["weights"])
+        if "open" in batch:
+            total = total + self._margin(self.online[which], batch)
         total.backward()  # type: ignore[no-untyped-call]
         norm = self._optimizers[which].step(self.settings.gradient_norm)
         self._move_target(which)
         values = taken.detach()
         return wrong, {"loss/q": total.detach(), "q/mean": values.mean(), "q/max": values.max(), "gradient/norm": norm}
+
+    def _margin(self, net: QNetwork, batch: Batch) -> Tensor:
+        """The loss of the demonstrated rows, which are the first ones, if they are not valued above the others."""
+        demos, shown = self.config.demos, len(batch["open"])
+        q = net.means(batch["observations"][:shown])
+        lost = margin_loss(q, batch["actions"][:shown], batch["open"], demos.margin)
+        return demos.margin_weight * lost.sum() / len(batch["actions"])
 
     def _loss(self, net: QNetwork, batch: Batch, following: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Loss and error of each transition, and the value of its action."""

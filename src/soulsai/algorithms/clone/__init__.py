@@ -1,0 +1,1 @@
+"""Behaviour cloning: do what the recordings show."""
