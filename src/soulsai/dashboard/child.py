@@ -25,7 +25,7 @@ def dashboard_child(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
     try:
         process.start()
     except OSError as error:
-        say(f"the page does not start ({error.strerror or error}); training goes on without it")
+        say(f"the page does not start ({error.strerror or error}); training continues without it")
         yield
         return
     step_back(process.pid)
@@ -52,4 +52,4 @@ def _listen(process: Command, folder: Path, say: Callable[[str], None], is_over:
     process.listen(hear)
     if not is_over.is_set():
         again = f"open it again with: souls dashboard {folder}"
-        say(f"the page is gone ({reason}); training goes on; {again}")
+        say(f"the page is gone ({reason}); training continues; {again}")

@@ -88,7 +88,7 @@ class Watch:
             if not moved:
                 return None
             self._stalled = False
-            return "going_on", f"goes on, at step {reading.step:,}"
+            return "going_on", f"continues, at step {reading.step:,}"
         if self._stalled or now_s - self._moved_s < self._stall_s:
             return None
         self._stalled = True

@@ -1,4 +1,4 @@
-"""Where metrics go: a database, JSON Lines and TensorBoard. A sink that fails is switched off; training goes on."""
+"""Where metrics go: a database, JSON Lines and TensorBoard. A sink that fails is switched off; training continues."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ const ACTIONS = {
     label: "Save now",
     what: "Writes a checkpoint at once.",
     question: "Save a checkpoint now?",
-    sentences: ["The trainer writes a checkpoint as soon as its present update is done. Training goes on."],
+    sentences: ["The trainer writes a checkpoint as soon as its present update is done. Training continues."],
     isDone: ({ asked }) => !asked.includes("save"),
   },
   pause: {
@@ -24,9 +24,9 @@ const ACTIONS = {
   },
   unpause: {
     label: "Unpause",
-    what: "Training goes on where it was paused.",
+    what: "Training continues where it was paused.",
     question: "Unpause this run?",
-    sentences: ["Training goes on at the step at which it was paused."],
+    sentences: ["Training continues at the step at which it was paused."],
     isDone: ({ state, asked }) => (state !== "paused" && !asked.includes("pause")) || isOver(state),
   },
   stop: {

@@ -148,7 +148,7 @@ export function mount(root, context) {
     const width = damage.seconds.length > 1 ? damage.seconds[1] - damage.seconds[0] : 1;
     chart.set({
       axis: "seconds",
-      tellX: (x) => `${number(x)}–${number(x + width)} s, ${count(damage.fights?.[damage.seconds.indexOf(x)])} fights go on`,
+      tellX: (x) => `${number(x)}–${number(x + width)} s, ${count(damage.fights?.[damage.seconds.indexOf(x)])} fights still running`,
       xTitle: "seconds of the fight",
       series: [line("taken", damage.taken, 3), line("dealt", damage.dealt, 2)],
     });
@@ -182,7 +182,7 @@ const swatch = (colour, text) => el("span", { class: "key-item" }, el("i", { cla
 const panel = (title, body) => el("section", { class: "panel", "aria-label": title }, el("header", { class: "panel-head" }, el("h3", { text: title })), body);
 
 const overTimeTitle = (damage) =>
-  damage?.seconds?.length > 1 ? `Mean damage in each ${number(damage.seconds[1] - damage.seconds[0])} s of the fights that still go on` : "Mean damage of the fights that still go on";
+  damage?.seconds?.length > 1 ? `Mean damage in each ${number(damage.seconds[1] - damage.seconds[0])} s of the fights still running` : "Mean damage of the fights still running";
 
 const stepOf = (entry) => (Number.isFinite(entry.step ?? NaN) ? `, step ${count(entry.step)}` : "");
 const nameOf = (entry) => `${entry.live ? `while training${stepOf(entry)}` : entry.name}: ${share(entry.win_rate)} of ${count(entry.fights)} fights${entry.settings?.engine === "game" ? ", in the game" : ""}`;
