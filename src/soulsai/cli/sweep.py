@@ -113,7 +113,7 @@ def _go(
         with (
             storage_in_reach(folder, storage),
             view,
-            stopping(view.say, "stopping: trials are saved and continue next time (Ctrl-C again ends at once)") as asked,
+            stopping(view.say, "stopping: trials are saved to continue later (Ctrl-C again ends at once)") as asked,
         ):
 
             def stop() -> bool:
