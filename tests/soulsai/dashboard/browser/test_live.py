@@ -137,5 +137,5 @@ def test_a_live_run_is_seen_and_controlled(site, live, open_page, wait):
     assert state(folder)["state"] == "stopped"
     page.wait_for_selector(".requests li.done[data-action=stop]")
     page.wait_for_selector(".header .pill[data-state=stopped]")
-    page.get_by_text("Nobody trains here now").wait_for()
+    page.get_by_text("not being trained").wait_for()
     page.wait_for_selector("button[data-action=save]:disabled")
