@@ -85,7 +85,7 @@ class RunDetails:
             "updated": status.updated or self._changed(),
             "problem": about["problem"] or self.metrics.problem or self._damage(status),
             "folder": shlex.quote(str(self.folder.absolute())),
-            "command": self._command(about),
+            "command": self._command(about, status),
             "served": is_served(self.folder),
             "elapsed_s": extent.elapsed_s,
             "row_at": extent.updated_s,
@@ -102,10 +102,11 @@ class RunDetails:
             f"{self.run.status_file}: is damaged, so how the run ended is not known; it is written again when resumed"
         )
 
-    def _command(self, about: dict[str, Any]) -> str:
-        """The command that continues the run."""
+    def _command(self, about: dict[str, Any], status: Status) -> str:
+        """The command that continues the run; of a finished one, with twice the steps."""
         verb = "serve" if (self.folder / FLEET).exists() else "train --game" if about["engine"] == "game" else "train"
-        return f"souls {verb} --resume {shlex.quote(str(self.folder.absolute()))}"
+        longer = f" --set run.steps={2 * status.step}" if status.state == "finished" else ""
+        return f"souls {verb} --resume {shlex.quote(str(self.folder.absolute()))}{longer}"
 
     def _look_at_config(self) -> dict[str, Any]:
         """What config and versions say, or what is wrong with them; cached until they change."""

@@ -94,10 +94,10 @@ export function mount(root, context) {
 
   // What to type instead: to continue a run that nobody trains, to invite somebody to one that is served.
   function showCommands() {
-    const { folder, command, served, live } = now.details ?? {};
+    const { folder, command, served, live, state } = now.details ?? {};
     if (!folder) return;
     const lines = [
-      !live && ["Continue training", command],
+      !live && [state === "finished" ? "Train it longer" : "Continue training", command],
       served && ["Invite somebody to play for it", `souls invite NAME ${folder}`],
       ["Evaluate it", `souls eval ${folder}`],
       ["Open this page again", `souls dashboard ${folder}`],
