@@ -87,8 +87,8 @@ function known(report, entry) {
 function sickness(state, workers) {
   if (!workers.length) return null;
   const who = workers.map((worker) => worker.worker);
-  const shown = who.length > 3 ? `${who.slice(0, 3).join(", ")} and ${who.length - 3} more are` : `${who.join(" and ")} ${who.length > 1 ? "are" : "is"}`;
-  return el("p", { class: "notice bad" }, el("b", { text: shown }), ` ${state}. `, SICK[state]);
+  const names = who.length > 3 ? `${who.slice(0, 3).join(", ")} and ${who.length - 3} more` : who.join(" and ");
+  return el("p", { class: "notice bad" }, el("b", { text: names }), ` ${who.length > 1 ? "are" : "is"} ${state}. `, SICK[state]);
 }
 
 const isGone = (worker) => worker.state === "left" || (worker.state === "silent" && (worker.seen_s === null || worker.seen_s > LONG_GONE_S));
