@@ -20,7 +20,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 sys.path.insert(0, str(Path(__file__).parent / "standin"))
 from standin_fixtures import *  # noqa: F403 (fixtures with which a test gets a game that runs)
 
-# Compiled once and kept, not anew by every process that a test starts: that alone is ten seconds for each worker.
+# Compiled once and kept, not again by every process that a test starts: that alone is ten seconds for each worker.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 

@@ -49,7 +49,7 @@ SILENT_S = 4.0
 ON_ITS_WAY_S = 1.0
 """How long a heartbeat may come after its worker was killed."""
 BUSY = ("playing", "waiting")
-GOING_ON = re.compile(r"going on from step ([\d,]+)")
+GOING_ON = re.compile(r"resuming from step ([\d,]+)")
 """What a learner says that was started again."""
 SETTINGS = (
     "run.threads=1",
@@ -412,7 +412,7 @@ class Fleet:
     def _check_books(self) -> None:
         self.seen.checks += 1
         if found := self.report()["open"]:
-            self.fail(f"the books do not close: {found}")
+            self.fail(f"the counts do not add up: {found}")
 
     def _note_version(self) -> None:
         frame: Any = self.admin.get(self.keys.policy)

@@ -1,4 +1,4 @@
-"""What is compiled is kept on disk, and made anew when anything it is compiled from has changed."""
+"""What is compiled is kept on disk, and made again when anything it is compiled from has changed."""
 
 import pkgutil
 import re

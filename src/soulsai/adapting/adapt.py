@@ -255,7 +255,7 @@ class Adaptation:
         self.say(
             f"round {number}: {state.played + done.minutes:.1f} minutes played; "
             f"the agent won {done.won} of {done.fought} fights {sure}; "
-            f"{done.corrected} numbers corrected (most: {kinds or 'none'}), {done.moved} of them anew"
+            f"{done.corrected} numbers corrected (most: {kinds or 'none'}), {done.moved} of them changed"
         )
         self._write_boss(number, calibration)
         if not self._train(number, config):

@@ -75,7 +75,7 @@ def adapt(
             agent, target, folder, minutes, train_steps, fights, settings or (), say, show, stop, share
         ).run()
     if result is None:
-        typer.echo(f"stopped and saved in {folder}; go on with the same command", err=True)
+        typer.echo(f"stopped and saved in {folder}; continue with the same command", err=True)
         raise typer.Exit(INTERRUPTED)
     print_json(_object(result)) if as_json else typer.echo(_sentence(result))
 

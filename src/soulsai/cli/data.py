@@ -125,7 +125,7 @@ def draw(
     ] = 1.0,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a boss that nobody wrote.
+    """Draw a random variant of a boss.
 
     Each number is moved within what its source leaves open.
 

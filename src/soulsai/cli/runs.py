@@ -1,4 +1,4 @@
-"""`souls runs`, `save`, `pause`, `unpause` and `stop`: the runs there are, and those that are going on."""
+"""`souls runs`, `save`, `pause`, `unpause` and `stop`: the runs there are, and those that are being trained."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SAVE_S = 120.0
 """How long a checkpoint may take: it may be in the middle of an evaluation."""
 PAUSE_S = 0.2
 
-GoingRun = Annotated[str | None, run_argument("Folder or name of a run; the one that is going on if not given.")]
+GoingRun = Annotated[str | None, run_argument("Folder or name of a run; the one being trained if not given.")]
 
 
 class ListByDefault(TyperGroup):
@@ -195,9 +195,9 @@ def _asked_for(action: str, name: str | None) -> Run:
 def _only_one() -> Run:
     found = [summary.folder for summary in list_runs(ROOT) if summary.state in GOING]
     if not found:
-        raise RunError(f"{ROOT}: no run is going on here; name one that is")
+        raise RunError(f"{ROOT}: no run is being trained here; name one")
     if len(found) > 1:
-        raise RunError(f"{ROOT}: several runs are going on; name one: {', '.join(map(str, found))}")
+        raise RunError(f"{ROOT}: several runs are being trained; name one: {', '.join(map(str, found))}")
     return Run(found[0])
 
 

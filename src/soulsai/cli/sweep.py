@@ -53,7 +53,7 @@ def sweep(
     ] = "",
     settings: Settings = None,
     parts: PartsFiles = None,
-    hours: Annotated[float | None, typer.Option(min=0.0, help="Stop after so many hours; go on later.")] = None,
+    hours: Annotated[float | None, typer.Option(min=0.0, help="Stop after this many hours; continue later.")] = None,
     plain: Plain = False,
     report: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Regenerate the report of the sweep in this folder only.")
@@ -63,7 +63,7 @@ def sweep(
 
     Bad ones are ended early; the best are measured again at the end.
 
-    Run the same command again to go on with a sweep, and in other terminals to work on it together. At the end there is
+    Run the same command again to continue a sweep, and in other terminals to work on it together. At the end there is
     a table, and report.html in the sweep's folder.
 
     Example: souls sweep iudex --space space.toml --trials 40 --processes 2
@@ -113,7 +113,7 @@ def _go(
         with (
             storage_in_reach(folder, storage),
             view,
-            stopping(view.say, "stopping: trials are saved and go on next time (Ctrl-C again ends at once)") as asked,
+            stopping(view.say, "stopping: trials are saved to continue later (Ctrl-C again ends at once)") as asked,
         ):
 
             def stop() -> bool:

@@ -12,7 +12,7 @@ NO_STORE = {"cache-control": "no-store"}
 
 
 def encoded(value: Any) -> bytes:
-    """A value as JSON; numbers that are not finite are null, and what is no text in names of files becomes a ?."""
+    """A value as JSON. Numbers that are not finite become null; bytes that are not text become a question mark."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -20,10 +20,10 @@ def encoded(value: Any) -> bytes:
 
 
 def answer(value: Any, status: int = 200) -> Response:
-    """An answer with a value."""
+    """A JSON response."""
     return Response(encoded(value), status, NO_STORE, "application/json")
 
 
 def error(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
-    """An answer that says what is wrong."""
+    """A response with an error message."""
     return Response(encoded({"error": sentence}), status, NO_STORE | (headers or {}), "application/json")

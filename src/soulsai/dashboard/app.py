@@ -1,4 +1,4 @@
-"""The web application: which address answers with what."""
+"""The web application: the routes of the page and its API."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ MOST_NAMES = 64
 BODY_S = 10.0
 """How long the body of a request may take."""
 NO_CACHE = {"cache-control": "no-cache"}
-"""Kept by browsers, but asked for again each time, which costs one short answer."""
+"""Browsers may cache it, but must revalidate each time."""
 
 
 def build(library: Library, access: AccessCheck, streams: Streams | None = None) -> Starlette:
-    """The application; `streams` is for whoever wants to end them."""
+    """Build the application; pass `streams` to be able to end them."""
     pages = Pages(library, streams or Streams(library))
 
     @contextlib.asynccontextmanager
@@ -60,14 +60,14 @@ def build(library: Library, access: AccessCheck, streams: Streams | None = None)
 
 
 class Pages:
-    """One method for each address; Starlette calls those that are not async in threads."""
+    """One method per route; Starlette calls those that are not async in threads."""
 
     def __init__(self, library: Library, streams: Streams) -> None:
         self.library, self.streams = library, streams
         self._fleets = Fleets()
 
     def routes(self) -> list[Route | Mount]:
-        """All addresses."""
+        """All routes."""
         of_run: dict[str, Callable[[Request, RunDetails], Response]] = {
             "": lambda request, details: answer(details.details()),
             "/series": self.series,
@@ -106,7 +106,7 @@ class Pages:
         return FileResponse(STATIC / "index.html", headers=NO_CACHE)
 
     async def healthz(self, request: Request) -> Response:
-        """Whether the server lives."""
+        """Health check."""
         return PlainTextResponse("ok", headers=NO_STORE)
 
     def metrics(self, request: Request) -> Response:
@@ -166,7 +166,7 @@ class Pages:
         return answer([fight for fight, _ in fights_of(details.recordings()).values()])
 
     def fight(self, request: Request, details: RunDetails) -> Response:
-        """One fight, to be played."""
+        """One fight, for the viewer."""
         return answer(_scene(details, request.path_params["name"]))
 
     def share(self, request: Request, details: RunDetails) -> Response:
@@ -205,7 +205,7 @@ class Pages:
             return error(409, str(problem))
 
     async def events(self, request: Request) -> Response:
-        """News, as a stream; with `once` what is known now."""
+        """Events as a stream; with `once` the current state as JSON."""
         run = request.query_params.get("run")
         if "once" in request.query_params:
             return answer(await run_in_threadpool(self.streams.news, run))
@@ -218,13 +218,13 @@ class Files(StaticFiles):
     """The files of the page."""
 
     def file_response(self, *arguments: Any, **words: Any) -> Response:
-        """A file, to be asked for again each time."""
+        """A file that browsers must revalidate."""
         response = super().file_response(*arguments, **words)
         response.headers["cache-control"] = NO_CACHE["cache-control"]
         return response
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """A file; what is missing is told as elsewhere."""
+        """A file, or an error in the format of all errors."""
         try:
             return await super().get_response(path, scope)
         except HTTPException as problem:
@@ -273,7 +273,7 @@ def _points(request: Request) -> int:
 
 
 def _ends(request: Request) -> tuple[float, float]:
-    """The places on an axis between which something is asked for."""
+    """The range on an axis that was asked for."""
     places = []
     for name, otherwise in (("from", -math.inf), ("to", math.inf)):
         text = request.query_params.get(name) or str(otherwise)
@@ -282,7 +282,7 @@ def _ends(request: Request) -> tuple[float, float]:
         except ValueError:
             places.append(math.nan)
         if math.isnan(places[-1]):
-            raise MisuseError(f"{text[:40]!r} is no place on an axis; give a number")
+            raise MisuseError(f"{text[:40]!r} is not a number")
     return places[0], places[1]
 
 
@@ -303,7 +303,7 @@ async def _body(request: Request) -> bytes:
 
 def _http_error(request: Request, problem: Exception) -> Response:
     status = problem.status_code if isinstance(problem, HTTPException) else 500
-    words = {404: "there is nothing at this address", 405: "this address is not asked in this way"}
+    words = {404: "there is nothing at this address", 405: "this address does not support this method"}
     detail = str(getattr(problem, "detail", ""))
     told = words.get(status, detail) if detail in ("Not Found", "Method Not Allowed") else detail
     return error(status, told, dict(getattr(problem, "headers", None) or {}))
@@ -314,5 +314,5 @@ def _souls_error(request: Request, problem: Exception) -> Response:
 
 
 def _own_error(request: Request, problem: Exception) -> Response:
-    """A mistake of ours: its traceback goes to the server's log, not to the browser."""
-    return error(500, f"the page has a mistake here ({type(problem).__name__}); its terminal shows where")
+    """A bug: its traceback goes to the server's log, not to the browser."""
+    return error(500, f"internal error ({type(problem).__name__}); the server's terminal shows where")

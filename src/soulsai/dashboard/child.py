@@ -1,4 +1,4 @@
-"""The page of one run in a process beside its training: what happens to it is one line of news there, nothing more."""
+"""The page of one run in a process next to its training. If it fails, the training only prints a line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from soulsai.processes.supervisor import Command, step_back
 
 CHILD = "soulsai.cli.child"
-"""The `souls` command, with an eye on its parent."""
+"""The `souls` command that ends when its parent does."""
 END_S = 4.0
 ADDRESS = re.compile(r"http://\S+")
 
@@ -25,7 +25,7 @@ def dashboard_child(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
     try:
         process.start()
     except OSError as error:
-        say(f"the page does not start ({error.strerror or error}); training goes on without it")
+        say(f"the page does not start ({error.strerror or error}); training continues without it")
         yield
         return
     step_back(process.pid)
@@ -38,7 +38,7 @@ def dashboard_child(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
 
 
 def _listen(process: Command, folder: Path, say: Callable[[str], None], is_over: threading.Event) -> None:
-    """Tell the address, and why the process has ended if nobody wanted that."""
+    """Report the address, and why the process ended if it was not stopped."""
     reason = "its process was ended"
 
     def hear(line: str) -> None:
@@ -52,4 +52,4 @@ def _listen(process: Command, folder: Path, say: Callable[[str], None], is_over:
     process.listen(hear)
     if not is_over.is_set():
         again = f"open it again with: souls dashboard {folder}"
-        say(f"the page is gone ({reason}); training goes on; {again}")
+        say(f"the page is gone ({reason}); training continues; {again}")

@@ -1,4 +1,4 @@
-"""Connections of the page's server: one that asks for nothing is closed, and never keeps others out."""
+"""Connections to the page's server: idle ones are closed and cannot keep others out."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 HEADERS_S = 10.0
-"""A request must have sent its headers after so long."""
+"""Limit for sending the headers of a request."""
 MOST_WAITING = 64
-"""Connections that have no request; the one that has waited longest makes room for the next."""
+"""Connections without a request; beyond this, the oldest is closed."""
 
 
 class PatientProtocol(H11Protocol):
     """HTTP with a limit on how long, and how many, connections may wait without a request."""
 
     waiting: dict[PatientProtocol, asyncio.TimerHandle]
-    """Of one server, the longest first; set on the class that `protocol` makes."""
+    """The idle connections of one server, oldest first; set by `protocol`."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody has connected."""
+        """Start waiting for a request."""
         super().connection_made(transport)
         self._note()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone."""
+        """Stop waiting."""
         self._settle()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """A piece of a request."""
+        """Take a piece of a request."""
         super().data_received(data)
         self._note()
 
     def on_response_complete(self) -> None:
-        """An answer was sent; the connection may be used again."""
+        """Wait for the next request."""
         super().on_response_complete()
         self._note()
 
@@ -53,7 +53,7 @@ class PatientProtocol(H11Protocol):
             timer.cancel()
 
     def give_up(self) -> None:
-        """Close it."""
+        """Close the connection."""
         self._settle()
         self.transport.close()
 

@@ -20,7 +20,7 @@ T = TypeVar("T")
 DIGITS = 7
 VERDICT_POINTS = 600
 LINES = 500
-"""Of a table, sent at a time."""
+"""Rows of a CSV file per chunk."""
 
 
 class Curves:
@@ -34,7 +34,7 @@ class Curves:
         self.problem = ""
 
     def extent(self) -> Extent:
-        """How far they are; nothing of files that cannot be read."""
+        """How many rows there are and the last of them; empty if the files cannot be read."""
         if not self._is_safe():
             return Extent()
         stamp = self._reader.stamp()
@@ -52,11 +52,11 @@ class Curves:
         return self._judged[1]
 
     def names(self) -> list[str]:
-        """The metrics that occur; none where they cannot be read."""
+        """Names of the metrics that occur; empty if they cannot be read."""
         return self._try(self._reader.names, []) if self._is_safe() else []
 
     def latest(self) -> dict[str, tuple[int, float]]:
-        """The last value of each metric, with the number of its row; nothing where they cannot be read."""
+        """The last value of each metric, with the number of its row; empty if they cannot be read."""
         return self._try(self._reader.latest, {}) if self._is_safe() else {}
 
     def _try(self, read: Callable[[], T], nothing: T) -> T:
@@ -68,14 +68,14 @@ class Curves:
             return nothing
 
     def series(self, names: Sequence[str], axis: str, low: float, high: float, points: int) -> dict[str, Any]:
-        """Some metrics between two places on an axis, in at most so many points each."""
+        """Metrics within a range of an axis, in at most `points` points each."""
         if not self._is_safe():
             return {"rows": 0, "series": {name: {"x": [], "y": []} for name in names}}
         found = self._reader.series(names, axis, low, high, points)
         return {"rows": self.extent().rows, "series": {name: plain(each, axis) for name, each in found.items()}}
 
     def csv(self, names: Sequence[str], axis: str, low: float, high: float) -> Iterator[bytes]:
-        """Every row between two places on an axis that has one of the metrics, in parts."""
+        """Every row within a range of an axis that has one of the metrics, in chunks."""
         yield _text([[axis, *names]])
         try:
             lines = []

@@ -86,7 +86,7 @@ def ground_of(arena: Arena) -> dict[str, Any]:
 
 
 def png(picture: npt.NDArray[np.uint8]) -> bytes:
-    """Colours [height, width, RGB] as a PNG; a library for pictures would be a lot for so little."""
+    """Encode colours [height, width, RGB] as PNG, without an imaging library."""
     height, width, _ = picture.shape
     rows = np.empty((height, 1 + 3 * width), np.uint8)
     # Every pixel as its difference to the left neighbour (filter 1): on a slope those are small and compress well.

@@ -31,7 +31,7 @@ def evaluations_of(details: RunDetails) -> list[dict[str, Any]]:
 
 
 def evaluation_of(details: RunDetails, name: str) -> dict[str, Any] | None:
-    """Everything about one; None if there is none of this name."""
+    """One evaluation in full; None if there is none of this name."""
     from soulsai.evaluation.tables import attack_name, shown_groups
     from soulsai.evaluation.tally import GRID_M
 
@@ -83,7 +83,7 @@ def _read(file: Path) -> Evaluation:
 
 @lru_cache(maxsize=64)
 def _parse(file: Path, size: int, _changed_ns: int) -> Evaluation | SoulsError:
-    """Remembered until the file changes: the same are asked for again and again."""
+    """Cached until the file changes."""
     from soulsai.evaluation.evaluation import Evaluation
 
     if size > LONGEST_BYTES:

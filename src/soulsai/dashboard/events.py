@@ -1,4 +1,4 @@
-"""News for open pages, once a second and only if there is something new."""
+"""Events for open pages: at most one a second, and only when something has changed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from soulsai.dashboard.library import Library
 
 EVERY_S = 1.0
 HEARTBEAT_S = 15.0
-"""Without news a comment is sent, so that whoever is between does not think nobody is there."""
+"""Interval of keep-alive comments, for proxies that close idle connections."""
 MOST_STREAMS = 32
 RETRY_MS = 2000
 SHORTEST_REST_S = 0.05
 CLOSE_S = 0.25
-"""How long a stream may take to notice that the server ends."""
+"""Interval in which a stream checks whether the server is closing."""
 
 
 class Streams:
-    """What those hear who listen, and how many they are."""
+    """The event streams of all open pages."""
 
     def __init__(self, library: Library, most: int = MOST_STREAMS) -> None:
         self._library = library
@@ -35,15 +35,15 @@ class Streams:
 
     @property
     def is_full(self) -> bool:
-        """Whether nobody more may listen."""
+        """Whether the limit of streams is reached."""
         return self.open >= self._most
 
     def close(self) -> None:
-        """End all streams at their next turn."""
+        """End all streams; each sends the last state first."""
         self._closing = True
 
     async def events(self, id: str | None) -> AsyncIterator[bytes]:
-        """News of all runs, and of one in more detail."""
+        """Events of all runs, and of one in more detail."""
         last: dict[str, bytes] = {}
         spoke_s = time.monotonic()
         yield f"retry: {RETRY_MS}\n\n".encode()
@@ -69,7 +69,7 @@ class Streams:
             await asyncio.sleep(min(left_s, CLOSE_S))
 
     def news(self, id: str | None) -> dict[str, Any]:
-        """What is known now of all runs, and of one in more detail."""
+        """The current state of all runs, and of one in more detail."""
         news: dict[str, Any] = {"runs": self._library.summary()}
         if id is not None:
             news["run"] = self._library.event(id)
@@ -77,7 +77,7 @@ class Streams:
 
 
 class EventResponse(StreamingResponse):
-    """A stream of events, counted for as long as its listener is there."""
+    """A response that streams events, counted while it is open."""
 
     def __init__(self, streams: Streams, id: str | None) -> None:
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -85,7 +85,7 @@ class EventResponse(StreamingResponse):
         self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until either side ends it."""
+        """Send until either side closes."""
         self._streams.open += 1
         try:
             await super().__call__(scope, receive, send)

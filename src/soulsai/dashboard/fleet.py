@@ -15,20 +15,20 @@ from soulsai.runs.fleet_file import FILE, FleetFile, is_served, read_fleet
 from soulsgym.packages import install_command
 
 FRESH_S = 1.0
-"""All viewers share one look within this time."""
+"""Viewers share one report for this long."""
 REST = 5.0
-"""After a look that took long, as where nothing answers, the next one comes after so many times as long."""
+"""After a slow report, the next one is made after this many times its duration."""
 REACH_S = 2.0
 """How long Redis may take to answer."""
 LOCAL = "fleet/"
-"""Metrics that tell of workers, also of those that are processes of the same machine."""
+"""Prefix of the metrics about workers, including local ones."""
 
 Report = dict[str, Any]
 
 
 @dataclass
 class _Look:
-    """What was found, and until when it is good."""
+    """A report and its expiry."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     report: Report | None = None
@@ -36,7 +36,7 @@ class _Look:
 
 
 class Fleets:
-    """Looks at fleets, for all viewers together."""
+    """Fleet reports, shared by all viewers."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -118,5 +118,5 @@ def _without_redis(details: RunDetails) -> Report:
 
 
 def unknown(reason: str, metrics: Mapping[str, float] | None = None) -> Report:
-    """The report where there is none."""
+    """The report of a run whose fleet is not known."""
     return {"known": False, "now": False, "line": "", "reason": reason, "metrics": dict(metrics or {})}

@@ -1,4 +1,4 @@
-"""The runs in a folder. Whatever a request names is looked up among what is there; no path is made of it."""
+"""The runs in a folder. Names in requests are looked up among existing entries; no path is built from them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from soulsai.runs.summary import BROKEN
 from soulsgym.errors import MisuseError, SoulsError
 
 LOOK_EVERY_S = 0.9
-"""What several viewers ask for within this time is looked up once."""
+"""Viewers share one look at the folder for this long."""
 TRACES = ("status.json", EXPORT, FILE, "checkpoints", VERSIONS)
-"""A folder with one of these was meant to be a run, even without its config."""
+"""A folder with one of these counts as a run, even without its config."""
 LOG_BYTES = 64 * 1024
 LOG_LINES = 50
 LONGEST_TEXT = 1 << 20
-"""Of a config or a table of versions: longer ones are none."""
+"""Limit for config and versions files."""
 RECORDINGS = (".npz", ".json")
 NAMED_BY_TIME = re.compile(r"\d{8}-\d{6}")
 LIVE = "judged"
@@ -60,11 +60,11 @@ class RunDetails:
         self._recorded: tuple[int, int] = (-1, 0)
 
     def _has_own_metrics(self) -> bool:
-        """Whether none of the files leads elsewhere."""
+        """Whether all metrics files are inside the folder."""
         return all(is_inside(self.folder / name, self.folder) for name in (EXPORT, *(FILE + end for end in SIDE_FILES)))
 
     def entry(self) -> Entry:
-        """The run in a line."""
+        """The run as an entry of the list."""
         about = self._look_at_config()
         extent = self.metrics.extent()
         status = Status(BROKEN) if about["problem"] else self.run.status()
@@ -85,7 +85,7 @@ class RunDetails:
             "updated": status.updated or self._changed(),
             "problem": about["problem"] or self.metrics.problem or self._damage(status),
             "folder": shlex.quote(str(self.folder.absolute())),
-            "command": self._command(about),
+            "command": self._command(about, status),
             "served": is_served(self.folder),
             "elapsed_s": extent.elapsed_s,
             "row_at": extent.updated_s,
@@ -102,13 +102,14 @@ class RunDetails:
             f"{self.run.status_file}: is damaged, so how the run ended is not known; it is written again when resumed"
         )
 
-    def _command(self, about: dict[str, Any]) -> str:
-        """What continues the run in a terminal on this machine."""
+    def _command(self, about: dict[str, Any], status: Status) -> str:
+        """The command that continues the run; of a finished one, with twice the steps."""
         verb = "serve" if (self.folder / FLEET).exists() else "train --game" if about["engine"] == "game" else "train"
-        return f"souls {verb} --resume {shlex.quote(str(self.folder.absolute()))}"
+        longer = f" --set run.steps={2 * status.step}" if status.state == "finished" else ""
+        return f"souls {verb} --resume {shlex.quote(str(self.folder.absolute()))}{longer}"
 
     def _look_at_config(self) -> dict[str, Any]:
-        """What the first files of a run tell, or what is wrong with them; read again when they change."""
+        """What config and versions say, or what is wrong with them; cached until they change."""
         stamps = tuple(_stamp(self.folder / name) for name in (CONFIG, VERSIONS))
         if self._about[0] != stamps:
             preset, config, problem = "", {}, ""
@@ -120,7 +121,7 @@ class RunDetails:
         return self._about[1]
 
     def details(self) -> dict[str, Any]:
-        """Everything about the run but its curves."""
+        """Everything about the run except its curves."""
         return {
             **self.entry(),
             "config": self._text_or_empty(CONFIG),
@@ -131,7 +132,7 @@ class RunDetails:
         }
 
     def ask(self, action: str) -> tuple[str, ...]:
-        """Ask the run for something; what it was asked for and has not done yet."""
+        """Send a request to the run; return the requests that are pending."""
         if not is_inside(self.folder / REQUESTS, self.folder):
             raise RunError(f"{self.folder / REQUESTS}: is not in the folder of the run; remove it")
         ask(self.run, action)
@@ -171,7 +172,7 @@ class RunDetails:
         return files_in(self.run.recordings, RECORDINGS, self.folder)
 
     def evaluations(self) -> dict[str, Path]:
-        """Files of evaluations by name, the newest first; one is that of now, while training."""
+        """Evaluation files by name, newest first, including the latest one of training."""
         files = files_in(self.run.evaluations_folder, (".json",), self.folder)
         found = {file.stem: file for file in files if file.stem != LIVE}
         if self.run.judged_file.is_file() and is_inside(self.run.judged_file, self.folder):
@@ -179,7 +180,7 @@ class RunDetails:
         return dict(sorted(found.items(), key=lambda item: _stamp(item[1])[2], reverse=True))
 
     def text(self, name: str) -> str:
-        """The text of one of the run's own files; RunError if it leads elsewhere or is no text."""
+        """The text of a file of the run; RunError if it is outside the folder or not text."""
         file = self.folder / name
         if not is_inside(file, self.folder):
             raise RunError(f"{file}: is not in the folder of the run; put the file itself there")
@@ -204,7 +205,7 @@ class RunDetails:
 
 
 class Library:
-    """The runs under a folder, or the one run that the folder is."""
+    """The runs in a folder, or the run that the folder itself is."""
 
     def __init__(self, root: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.root = root
@@ -215,7 +216,7 @@ class Library:
         self._looked_s = -math.inf
 
     def entries(self) -> list[Entry]:
-        """All runs, the one changed last first; what was looked up a moment ago is not looked up again."""
+        """All runs, most recently changed first; cached for a moment."""
         with self._lock:
             if self._clock() - self._looked_s >= LOOK_EVERY_S:
                 self._refresh()
@@ -225,7 +226,7 @@ class Library:
             return self._entries
 
     def forget(self) -> None:
-        """Look everything up again at the next question."""
+        """Drop the cache."""
         with self._lock:
             self._looked_s = -math.inf
 
@@ -242,7 +243,7 @@ class Library:
             return self._runs.get(id)
 
     def event(self, id: str) -> dict[str, Any]:
-        """A run in short, for those who look at it."""
+        """The state of a run for an event."""
         details = self.find(id)
         if details is None:
             return {"id": id, "gone": True}
@@ -269,7 +270,7 @@ class Library:
 
 
 def run_folders(root: Path) -> dict[str, Path]:
-    """The folders of runs by their ids; links that lead out of the root are none."""
+    """Run folders by id, without links that lead out of the root."""
     if (root / CONFIG).exists():
         return {root.resolve().name: root}
     try:
@@ -280,7 +281,7 @@ def run_folders(root: Path) -> dict[str, Path]:
 
 
 def is_name(name: str) -> bool:
-    """Whether it can be named in an address: it is a text, and not hidden."""
+    """Whether a file name can be part of an address: printable and not hidden."""
     return not name.startswith(".") and name.isprintable()
 
 
@@ -302,7 +303,7 @@ def is_inside(path: Path, folder: Path) -> bool:
 
 
 def files_in(folder: Path, suffixes: tuple[str, ...], inside: Path) -> list[Path]:
-    """Files of some kinds, the newest first, without those that lead elsewhere or are being written."""
+    """Non-empty files with these suffixes, newest first, without links that lead elsewhere."""
     if not is_inside(folder, inside):
         return []
     found = []
@@ -320,7 +321,7 @@ def files_in(folder: Path, suffixes: tuple[str, ...], inside: Path) -> list[Path
 
 
 def made_at(file: Path, told: str = "") -> str:
-    """When a file was made, as digits that sort: as it tells itself, by its name, or else by when it was written.
+    """When a file was made, as sortable digits: by its content, by its name, or by its modification time.
 
     A copy of a run has the time of copying on all of its files.
     """

@@ -69,7 +69,7 @@ class Look(NamedTuple):
 
 VIDEOS = {".mp4": Look((640, 480), 20), ".gif": Look((480, 360), 10)}
 LONG_STEPS = 600
-"""A fight with more steps is shown with one picture for each of them: it would take minutes otherwise."""
+"""Longer fights get one frame per step, since rendering would take minutes otherwise."""
 _one_video = threading.Lock()  # it takes a core for some seconds
 
 
@@ -135,7 +135,7 @@ def _entry(told: FightFile, spec: FightSpec, number: int, low: int, high: int) -
 
 
 def _draw(about: Mapping[str, Any]) -> str:
-    """What is the same of fights that began alike, whoever fought them; nothing where that is not known."""
+    """A key shared by fights with the same start and seed, whoever fought them; empty if unknown."""
     keys = ("engine", "boss", "variant", "draw_seed", "full", "seed", "fight")
     known = about.get("engine") == "sim" and "seed" in about and "fight" in about
     return "/".join(str(about.get(key, "")) for key in keys) if known else ""
@@ -160,7 +160,7 @@ def scene_of(file: Path, number: int) -> Scene:
 
 
 def scene_from(told: FightFile, name: str, number: int = 1) -> Scene:
-    """The same of fights that are in no file."""
+    """The same for fights that are not in a file."""
     bounds = told.recording.bounds()
     if not 1 <= number <= len(bounds):
         raise MisuseError(f"fight {number} is not in {name}, which holds {len(bounds)}; give 1 to {len(bounds)}")

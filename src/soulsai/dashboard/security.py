@@ -20,7 +20,7 @@ LONGEST_BODY = 4 * 1024
 MARK = ("x-souls", "page")
 """A header that pages of other sites cannot send."""
 OPEN = ("/healthz",)
-"""Asked for by programs that watch whether the server lives; tells nothing."""
+"""Health checks need no token; they reveal nothing."""
 HEADERS = {
     "content-security-policy": (
         "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -58,7 +58,7 @@ input { width: min(24rem, 90vw); box-sizing: border-box }
 
 @dataclass(frozen=True)
 class AccessCheck:
-    """What is needed to come in: a token, or a name of this machine, or both."""
+    """What a request needs: a token, a local host name, or both."""
 
     loopback: bool
     token: str = ""
@@ -70,7 +70,7 @@ class AccessCheck:
 
     @property
     def pass_word(self) -> str:
-        """What is in the cookie: made of the token, but not the token."""
+        """The content of the cookie, derived from the token."""
         return hmac.new(self.token.encode(), b"souls dashboard cookie", hashlib.sha256).hexdigest()
 
 
@@ -83,14 +83,14 @@ def is_loopback(host: str) -> bool:
 
 
 class Guard:
-    """Lets through what may pass, and marks all answers."""
+    """Middleware that refuses requests without access, and adds security headers to all responses."""
 
     def __init__(self, app: ASGIApp, access: AccessCheck) -> None:
         self._app = app
         self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Look at a request before the pages do."""
+        """Check a request, then pass it on."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
@@ -137,7 +137,7 @@ class Guard:
         return error(401, f"this page needs its token: {how}", {"www-authenticate": 'Bearer realm="souls"'})
 
     def _without_token(self, scope: Scope) -> Response | None:
-        """Ask again without it: so it stays out of the history of the browser, and out of what is copied."""
+        """Redirect to the same address without the token, which keeps it out of the browser's history."""
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         kept = [(name, value) for name, value in pairs if name != "token"]
         if len(kept) == len(pairs):
@@ -151,14 +151,14 @@ class Guard:
 
 
 def _token_form(*, is_wrong: bool) -> Response:
-    """A page with a field for the token: its address then holds it, and `_without_token` takes it out again."""
+    """A page with a field for the token; submitting it leads to `_without_token`."""
     hint = "That is not the token of this page." if is_wrong else ""
     policy = HEADERS["content-security-policy"].replace("form-action 'none'", "form-action 'self'")
     return HTMLResponse(FORM.replace("HINT", hint), 401, NO_STORE | {"content-security-policy": policy})
 
 
 def same(told: str, expected: str) -> bool:
-    """Whether two secrets are the same, in a time that does not tell how much of them is."""
+    """Compare two secrets in constant time."""
     return bool(expected) and hmac.compare_digest(told.encode("utf-8", "replace"), expected.encode())
 
 

@@ -17,11 +17,11 @@ from soulsgym.packages import require
 
 HOST, PORT = "127.0.0.1", 8716
 MORE_PORTS = 50
-"""Tried after the usual one, when nobody asked for it and it is taken."""
+"""Ports tried after the default one if it is taken."""
 END_S = 2
-"""What is still being answered may take so long after Ctrl-C."""
+"""Seconds for open requests to finish after Ctrl-C."""
 MOST_REQUESTS = 128
-"""At the same time, open streams of events among them."""
+"""Concurrent requests, including event streams."""
 LONGEST_HEADERS = 16 * 1024
 SHORTEST_TOKEN = 12
 EVERYWHERE = ("0.0.0.0", "::")
@@ -33,7 +33,7 @@ class ServerError(SoulsError):
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How the page is to be served; without a port the usual one, or the next one that is free."""
+    """How to serve the page; without a port, the default or the next free one."""
 
     root: Path
     host: str = HOST
@@ -72,7 +72,7 @@ def serve(
 
 
 def token_for(options: ServeOptions) -> str:
-    """The token that the page needs; a new one where others could reach it and none was given."""
+    """The token of the page; a new one if other machines can reach it and none was given."""
     from soulsai.dashboard.security import is_loopback
 
     token = options.token
@@ -120,7 +120,7 @@ def _server(app: Any, streams: Any, started: Callable[[], None]) -> Any:
     from soulsai.dashboard.connections import protocol
 
     class Server(uvicorn.Server):
-        """Tells when it answers, and ends streams when it is to end."""
+        """Calls `started` when it answers, and ends the streams when it stops."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)

@@ -40,12 +40,16 @@ def metric_charts(metrics: MetricsReader) -> tuple[list[Chart], list[Chart]]:
     wins = [name for name in ("win_rate/training", "win_rate/evaluation") if name in names]  # drawn in this order
     returns, terms = _family(names, "return/"), _family(names, "reward/")
     losses, times = _family(names, "loss/"), _family(names, "time/")
+    left = _family(names, "boss_health_left/")
+    lengths = [name for name in ("episode/length_evaluation", "episode/length") if name in names]
     single = [name for name in ("policy/entropy", "epsilon", "steps_per_s") if name in names]
-    shown = {*wins, *_BOUNDS, *returns, *terms, *losses, *times, *single}
+    shown = {*wins, *_BOUNDS, *left, *lengths, *returns, *terms, *losses, *times, *single}
     found = metrics.series(names)
     main = [
         _win_chart("Win rate over steps", "steps", found, wins, 1.0),
         _win_chart("Win rate over minutes", "minutes of training", metrics.series(names, "elapsed_s"), wins, 60.0),
+        _lines("Boss health left", "mean at the end of evaluated fights", found, left),
+        _lines("Length of an episode", "steps of 0.1 s", found, lengths),
         _lines("Return", "sum of rewards of an episode", found, returns),
         _lines("Terms of the reward", "mean sum of each over an episode, weighted", found, terms),
         *(_lines(_TITLES.get(name, name), _NOTES.get(name, ""), found, [name]) for name in (*losses, *single)),
@@ -139,7 +143,7 @@ def damage_chart(evaluation: Evaluation) -> list[Chart]:
     for name, values, colour in (("dealt", found.dealt, 0), ("taken", found.taken, 3)):
         style = _line(name, colour, few=len(middles) < 40)
         figure.add_scatter(x=middles, y=list(values), customdata=list(found.fights), **style)
-    note = f"mean of a fight within {stretch_s:g} s, among those still going on" if stretch_s else "mean of a fight"
+    note = f"mean of a fight within {stretch_s:g} s, among fights still running" if stretch_s else "mean of a fight"
     return [Chart("Damage over time", note, drawn(figure))]
 
 

@@ -318,7 +318,7 @@ class FleetSource(Source):
         self._waiting = fresh
 
     def _acknowledge(self, count: int) -> None:
-        """The first so many that the learner was given."""
+        """The first `count` that the learner was given."""
         if count:
             self.link.settle([arrival.message for arrival in self._taken[:count]])
             self._taken = self._taken[count:]

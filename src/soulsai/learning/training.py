@@ -164,7 +164,7 @@ class Training:
             ],
             warn=self._view.say,
         )
-        self._view.say(f"going on from step {step:,} of {self.config.run.steps:,}")
+        self._view.say(f"resuming from step {step:,} of {self.config.run.steps:,}")
 
     def go(self) -> bool:
         """Train until the end (True) or until stopped (False). The last state is saved in either case."""
@@ -212,7 +212,7 @@ class Training:
         self.loop.clock.take()
         self._status("running")
         if "pause" not in requests:
-            self._view.say("going on")
+            self._view.say("continuing")
         return requests
 
     def _iterated(self) -> dict[str, float]:

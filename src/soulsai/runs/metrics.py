@@ -103,7 +103,7 @@ class MetricsWriter:
 class MetricsReader:
     """Reads the metrics of a run, in whatever state they are; used by any number of threads.
 
-    Every question opens the database anew, so that nothing is held of a folder that is removed or written again. Where
+    Every query opens the database again, so that nothing is held of a folder that is removed or written again. Where
     the database is gone it is made again from the export.
     """
 

@@ -147,7 +147,7 @@ class Sweep:
         else:
             training.begin(about.preset, given)
         self._running.append(Running(trial, settings, training, steps))
-        self._view.say(f"trial {trial.number}: {f'goes on in {name} with ' if goes_on else ''}{words}")
+        self._view.say(f"trial {trial.number}: {f'continues in {name} with ' if goes_on else ''}{words}")
 
     def _follow(self, one: Running) -> None:
         try:

@@ -8,11 +8,11 @@ from time import perf_counter
 OTHER = "other"
 """The phase of time spent outside of all phases."""
 TELEMETRY = "telemetry"
-"""The phase of what is only written to be looked at."""
+"""The phase of metrics and recordings."""
 
 
 class Phase:
-    """Time inside of its `with` block counts for its name, less that of phases within."""
+    """Time inside its `with` block counts for its name, minus that of nested phases."""
 
     __slots__ = ("_clock", "_name")
 

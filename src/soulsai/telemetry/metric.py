@@ -1,4 +1,4 @@
-"""What is declared of a metric."""
+"""The declaration of a metric."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that is written again and again. A name that ends in <...> stands for a family of them."""
+    """A metric. A name that ends in <...> declares a family."""
 
     name: str
     unit: str

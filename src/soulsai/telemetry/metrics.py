@@ -1,4 +1,4 @@
-"""Every metric there is: one declaration each, from which the documentation is made."""
+"""All metrics, declared once; the documentation is generated from here."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ METRICS = {metric.name: metric for metric in _DECLARED}
 """All metrics by name; families by the name with <...>."""
 
 RUN_METRICS = {metric.name: metric for metric in _OF_RUNS}
-"""What Prometheus is told of a run and its workers beside them; no row has these."""
+"""Further metrics of a run and its workers, for Prometheus only."""
 
 
 @lru_cache(maxsize=4096)

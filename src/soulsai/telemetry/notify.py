@@ -1,4 +1,4 @@
-"""What is worth telling somebody who is not there: a run is won, stalls, loses its workers, or ends."""
+"""Events of a run worth a message: it wins, stalls, loses its workers or ends."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Reading:
     high: float | None = None
     """Of the newest evaluation, with its 95 % interval."""
     workers: float | None = None
-    """Whose heart beats; None for a run without a fleet."""
+    """Live workers; None for a run without a fleet."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something to tell."""
+    """A message."""
 
     event: str
     text: str
@@ -48,7 +48,7 @@ class Event:
 
 
 class Watch:
-    """Finds what is new in readings of a run. Each thing is told once, and again only after it was different."""
+    """Finds what is new in readings of a run. Each event is sent once per change of state."""
 
     def __init__(self, run: str, *, won_at: float = WON_AT, stall_s: float = STALL_S) -> None:
         self._run = "".join(each if each.isprintable() else " " for each in run)[:LONGEST_NAME]
@@ -58,7 +58,7 @@ class Watch:
         self._step, self._moved_s = -1, 0.0
 
     def look(self, reading: Reading, now_s: float) -> list[Event]:
-        """What is to be told about a run that looks like this now; `now_s` by any clock that only goes forward."""
+        """New events for this reading; `now_s` is a monotonic time."""
         if self._ended:
             return []
         found = [self._win(reading), self._stall(reading, now_s), self._workers(reading), self._end(reading)]
@@ -88,7 +88,7 @@ class Watch:
             if not moved:
                 return None
             self._stalled = False
-            return "going_on", f"goes on, at step {reading.step:,}"
+            return "going_on", f"continues, at step {reading.step:,}"
         if self._stalled or now_s - self._moved_s < self._stall_s:
             return None
         self._stalled = True

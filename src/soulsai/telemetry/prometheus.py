@@ -19,17 +19,17 @@ from soulsai.telemetry.metrics import METRICS, RUN_METRICS, metric
 from soulsgym.errors import MisuseError
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
-"""To be sent with what `exposition` gives."""
+"""Content type of `exposition`."""
 GONE_S = 3600.0
-"""Workers that are silent for so long, like those that have left, are not told one by one any more."""
+"""Workers silent for longer than this are not listed, like those that have left."""
 LONGEST_LABEL = 200
 UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
-"""Characters that no label may have: some end a line or a text, some are no text at all."""
+"""Characters not allowed in a label."""
 
 TIME = METRICS["time/<phase>"].prefix
 FLEET = "fleet/sent"
 REASONS = ("lost_by_redis", "stale")
-"""Usual reasons why rows are dropped: shown with 0 before it happens, since the rise from nothing is no rise."""
+"""Usual reasons for dropped rows, exported as 0 before the first one: otherwise `increase()` misses it."""
 
 Sample = tuple[str, tuple[str, ...], float]
 """A declared name, the values of its labels, and its value."""
@@ -71,7 +71,7 @@ def last_values(latest: Mapping[str, tuple[int, float]]) -> dict[str, float]:
 
 
 class _Told(Collector):
-    """What is told, grouped as the library wants it."""
+    """The samples, grouped by metric for the client library."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._samples: dict[str, dict[tuple[str, ...], float]] = {}

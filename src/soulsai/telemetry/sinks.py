@@ -1,4 +1,4 @@
-"""Where metrics go: a database, JSON Lines and TensorBoard. A sink that fails is switched off; training goes on."""
+"""Where metrics go: a database, JSON Lines and TensorBoard. A sink that fails is switched off; training continues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from soulsai.telemetry.metrics import metric
 from soulsgym.errors import MisuseError
 
 MOST_UNDECLARED = 10
-"""Names without a declaration that are told of."""
+"""Undeclared metrics that are reported, at most."""
 EVENT_FILE_VERSION = "brain.Event:2"
 """What every event file of TensorBoard begins with."""
 
@@ -34,10 +34,10 @@ class Sink(Protocol):
         """Take a row: the step, seconds of training so far, and values by metric."""
 
     def close(self) -> None:
-        """Let go, when all rows are where they belong."""
+        """Flush and close."""
 
     def position(self) -> Any:
-        """Where the next row goes, as JSON: kept in checkpoints, to go on from there."""
+        """Position of the next row, as JSON; kept in checkpoints for resuming."""
 
 
 def open_sinks(folder: Path) -> list[Sink]:
@@ -47,7 +47,7 @@ def open_sinks(folder: Path) -> list[Sink]:
 
 
 def resume_sinks(folder: Path, position: Mapping[str, Any]) -> list[Sink]:
-    """Those of a run that goes on from a checkpoint, whose position this is."""
+    """The sinks of a run resumed from a checkpoint with this position."""
     export = JsonlSink.resume(folder / EXPORT, position["jsonl"])
     return [MetricsWriter.resume(folder, position.get(MetricsWriter.name)), export]
 
@@ -67,7 +67,7 @@ class JsonlSink:
 
     @classmethod
     def resume(cls, file: Path, position: int) -> JsonlSink:
-        """Go on as if never stopped: rows written after the checkpoint, whose position this is, are cut off."""
+        """Resume: rows written after the checkpoint with this position are cut off."""
         try:
             if file.exists():
                 _cut(file, position)
@@ -149,7 +149,7 @@ def _new_event_file(folder: Path) -> IO[bytes]:
 
 
 class Sinks:
-    """Several sinks as one. The first failure of a sink is told through `warn` and is its last."""
+    """Several sinks as one. A sink that fails is reported through `warn` and switched off."""
 
     name = "all"
 
@@ -160,7 +160,7 @@ class Sinks:
         self._undeclared: set[str] = set()
 
     def write(self, step: int, time_s: float, values: Mapping[str, float]) -> None:
-        """Give a row to every sink that works; metrics that are not declared are told of once."""
+        """Write a row to every working sink; undeclared metrics are reported once."""
         for name in values:
             self._check(name)
         self._each(lambda sink: sink.write(step, time_s, values))

@@ -68,7 +68,7 @@ class WandbSink:
         except Exception as error:  # of many kinds, by what is missing
             reason = str(error).split("\n")[0][:LONGEST_REASON].strip().rstrip(".") or type(error).__name__
             self._run = wandb.init(**about, mode="offline")
-            told = f"wandb goes on without its server ({reason}); later: {_sync(self._run)}"
+            told = f"wandb continues offline ({reason}); later: {_sync(self._run)}"
         say(told)
 
     def write(self, step: int, time_s: float, values: Mapping[str, float]) -> None:

@@ -21,18 +21,18 @@ from soulsai.telemetry.webhook import check_urls
 URLS = "SOULS_NOTIFY"
 """Variable with the addresses, apart by spaces: arguments are seen by every user of a machine."""
 SINCE = "SOULS_NOTIFY_SINCE"
-"""Variable with the moment after which an end is told even if nobody trains any more."""
+"""Variable with the time stamp from which the end of a run is reported, even if it has already ended."""
 LOOK_EVERY_S = 1.0
 END_S = 90.0
 """How long messages may take to be sent after the end of the training."""
 LINGER_S = 3.0
-"""How long the end of the training waits for its end to be told: as a rule that takes a fraction of it."""
+"""How long the end of training waits for the last message."""
 
 Say = Callable[[str], None]
 
 
 def read(run: Run) -> Reading:
-    """How the run stands; "failed" if its folder is gone."""
+    """The current state of the run; "failed" if its folder is gone."""
     if not run.folder.is_dir():
         return Reading("failed")
     going = run.is_locked()
@@ -74,7 +74,7 @@ def has_begun(run: Run, limit_s: float, since: str = "") -> bool:
 
 
 def follow(run: Run, watch: Watch, tell: Callable[[Event], None], *, every_s: float = LOOK_EVERY_S) -> str:
-    """Tell what happens until the run has ended; the state in which it did."""
+    """Report events until the run ends; return its last state."""
     while True:
         reading = read(run)
         for event in watch.look(reading, time.monotonic()):

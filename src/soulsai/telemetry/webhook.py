@@ -21,14 +21,14 @@ TRY_S = 10.0
 PAUSES_S = (1.0, 2.0, 4.0, 8.0)
 """Between the tries."""
 WORTH_ANOTHER = (408, 429)
-"""Refusals that may be none the next time."""
+"""Status codes worth another try."""
 MOST_WAITING = 100
 """Messages that wait for one webhook; more are dropped."""
 LONGEST_URL = 4096
 
 
 class Refused(Exception):
-    """A try that was no success; whether another one may be."""
+    """A failed attempt, and whether to try again."""
 
     def __init__(self, reason: str, *, again: bool) -> None:
         super().__init__(reason)
@@ -56,7 +56,7 @@ class _OneAddress(urllib.request.HTTPRedirectHandler):
 
 
 def post(url: str, message: Mapping[str, Any]) -> None:
-    """One try, with its limit; Refused says why it was no success."""
+    """Send once, with a time limit; Refused says why it failed."""
     headers = {"Content-Type": "application/json", "User-Agent": "souls"}
     try:
         request = urllib.request.Request(url, data=json.dumps(message).encode(), headers=headers, method="POST")
@@ -91,7 +91,7 @@ def _reason(error: OSError) -> str:
 
 
 def send(url: str, message: Mapping[str, Any], sleep: Callable[[float], None] = time.sleep) -> None:
-    """Try until it arrives, with growing pauses; Refused when it is given up."""
+    """Send with retries and growing pauses; Refused if all fail."""
     for pause_s in (*PAUSES_S, None):
         try:
             post(url, message)

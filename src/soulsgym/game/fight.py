@@ -272,7 +272,7 @@ class GameFight:
             self._restore(sight, outcome)
         elif outcome is not Outcome.RUNNING:
             with suppress(GameError):
-                self.game.clock.set_speed(1.0)  # let the dead fall
+                self.game.clock.set_speed(1.0)  # let the body fall
         if outcome is not Outcome.RUNNING:
             self.game.keyboard.hold(())
             return

@@ -51,7 +51,7 @@ def test_a_run_by_its_name_gets_a_folder_beside_it(asked, trained, tmp_path, mon
 def test_one_that_was_stopped_says_how_to_go_on(asked, trained, tmp_path):
     result = souls(trained, *REHEARSED, "--out", tmp_path / "adapted")
     assert result.exit_code == 130
-    assert f"stopped and saved in {tmp_path / 'adapted'}; go on with the same command" in result.stderr
+    assert f"stopped and saved in {tmp_path / 'adapted'}; continue with the same command" in result.stderr
 
 
 def test_what_is_printed_at_the_end(asked, trained, tmp_path):

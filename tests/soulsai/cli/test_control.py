@@ -68,7 +68,7 @@ def test_nothing_is_going_on(tmp_path, monkeypatch):
     for verb in ("save", "pause", "unpause", "stop"):
         error = souls(verb).exception
         assert isinstance(error, RunError)
-        assert str(error) == "runs: no run is going on here; name one that is"
+        assert str(error) == "runs: no run is being trained here; name one"
     assert "there is no such run" in str(souls("stop", "no").exception)
 
 
@@ -82,7 +82,7 @@ def test_several_are_going_on(tmp_path, monkeypatch):
     with one.lock(), two.lock():
         error = souls("stop").exception
     assert str(error) in {
-        f"runs: several runs are going on; name one: {a}, {b}"
+        f"runs: several runs are being trained; name one: {a}, {b}"
         for a, b in (("runs/one", "runs/two"), ("runs/two", "runs/one"))
     }
 

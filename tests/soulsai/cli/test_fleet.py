@@ -133,7 +133,7 @@ def test_books_that_do_not_close_are_told():
     report = report_with(good, bad, in_flight={"alice.0.00000a": 3, "bob.0.00000b": 4})
     assert report["open"] == {"bob.0.00000b": {"expected": 5, "found": 4}}
     assert report["total"] == {"sent": 20, "stored": 10, "dropped": {"stale": 2}, "in_flight": 8}
-    assert open_lines(report) == ["bob.0.00000b: the books do not close: 5 rows should be on their way, 4 are"]
+    assert open_lines(report) == ["bob.0.00000b: the counts do not add up: 5 rows should be on their way, 4 are"]
     assert report_with(good, in_flight={"alice.0.00000a": 3})["open"] == {}
 
 

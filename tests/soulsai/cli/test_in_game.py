@@ -85,7 +85,7 @@ def test_what_was_learned_is_saved_when_the_game_fails(game, tmp_path):
     assert "the game failed; saving what was learned" in result.output
     result = souls("train", "--resume", "--game", "--run", folder, "--plain")
     assert result.exit_code == 0, (result.output, result.exception)
-    assert "going on from step" in result.output
+    assert "resuming from step" in result.output
 
 
 @pytest.mark.parametrize(

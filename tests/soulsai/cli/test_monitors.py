@@ -87,7 +87,7 @@ def test_the_page_of_a_training_and_a_training_whose_page_is_killed(souls, tmp_p
     (shown,) = get(f"{url}api/runs")["runs"]
     assert (shown["id"], shown["state"], shown["live"]) == ("run", "running", True)
     training.page().kill()
-    training.said(r"the page is gone \(its process was ended\); training goes on; open it again with: souls dashboard")
+    training.said(r"the page is gone \(its process was ended\); training continues; open it again with: souls")
     rows = len((tmp_path / "run/metrics.jsonl").read_text().splitlines())
     deadline_s = time.monotonic() + LIMIT_S
     while len((tmp_path / "run/metrics.jsonl").read_text().splitlines()) < rows + 3:

@@ -445,7 +445,7 @@ def test_a_fleet_from_start_to_end(souls, preset):
     )
     assert souls.wait_for("again", r"souls join (redis://friend:\S+)")[1] == url
     assert again.wait(LIMIT_S) == 0, souls.said("again")
-    assert f"going on from step {step:,}" in souls.said("again")
+    assert f"resuming from step {step:,}" in souls.said("again")
     assert friend.wait(LIMIT_S) == 0, souls.said("friend")
     assert "told to stop" in souls.said("friend")
     assert "Traceback" not in souls.said("again") + souls.said("serve") + souls.said("friend")
@@ -577,6 +577,6 @@ def test_workers_without_redis(souls):
     more = sets(f"run.steps={step + 3000}")
     again = souls.run("train", "--resume", "--plain", "--workers", 2, "--run", "runs/mine", *more, limit_s=LIMIT_S)
     assert again.returncode == 0, again.stdout + again.stderr
-    assert f"going on from step {step:,}" in again.stdout
+    assert f"resuming from step {step:,}" in again.stdout
     assert run.status().state == "finished"
     assert "Traceback" not in souls.said("train") + again.stdout + again.stderr

@@ -96,7 +96,7 @@ def test_resuming_with_more_steps_goes_on(finished):
     (before,) = CheckpointStore(folder / "checkpoints").numbers()
     result = train("--resume", "--run", str(folder), "--set", "run.steps=900")
     assert result.exit_code == 0, result.output
-    assert f"going on from step {before:,} of 900" in result.output
+    assert f"resuming from step {before:,} of 900" in result.output
     assert CheckpointStore(folder / "checkpoints").numbers()[-1] >= 900
     assert config_from_toml(Run.open(folder).config_toml, "").run.steps == 900
     assert len(Run.open(folder).evaluations()) == 2
@@ -298,5 +298,5 @@ def test_interrupt_saves_and_says_how_to_go_on(tmp_path, request):
     (number,) = CheckpointStore(folder / "checkpoints").numbers()
     result = train("--resume", "--run", str(folder), *sets(f"run.steps={number + 300}"))
     assert result.exit_code == 0, result.output
-    assert re.search(rf"going on from step {number:,} of", result.output)
+    assert re.search(rf"resuming from step {number:,} of", result.output)
     assert Run.open(folder).status().state == "finished"

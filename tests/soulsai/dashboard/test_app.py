@@ -121,8 +121,8 @@ def test_what_is_not_finite_is_null(client, root, kit):
         ("points=-3", "not within 2 and 5,000"),
         ("points=1e3", "not within 2 and 5,000"),
         ("points=99999999999999999999", "not within 2 and 5,000"),
-        ("from=abc", "'abc' is no place on an axis"),
-        ("to=nan", "'nan' is no place on an axis"),
+        ("from=abc", "'abc' is not a number"),
+        ("to=nan", "'nan' is not a number"),
         ("names=" + ",".join(f"a{number}" for number in range(65)), "65 metrics are too many at once"),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_killed_page_is_one_line_of_news(root, news):
         news.wait()
         (page,) = pages_of(os.getpid())
         page.kill()
-        assert "the page is gone (its process was ended); training goes on" in news.wait(2)
+        assert "the page is gone (its process was ended); training continues" in news.wait(2)
         time.sleep(0.3)
     assert len(news.lines) == 2
 
@@ -120,7 +120,7 @@ def test_a_process_that_cannot_be_started(root, news, monkeypatch):
     monkeypatch.setattr(Command, "start", fail)
     with dashboard_child(root / "one", news.say):
         pass
-    assert news.lines == ["the page does not start (Cannot allocate memory); training goes on without it"]
+    assert news.lines == ["the page does not start (Cannot allocate memory); training continues without it"]
 
 
 def test_a_missing_package(root, news, tmp_path, monkeypatch):
@@ -136,9 +136,17 @@ TRAINING = """
 import sys, time
 from pathlib import Path
 from soulsai.dashboard.child import dashboard_child
-with dashboard_child(Path(sys.argv[1]), lambda text: print(text, flush=True)):
+from soulsai.runs.run import Run
+from soulsai.runs.status import Status
+run = Run(Path(sys.argv[1]))
+run.write_status(Status("running"))
+with run.lock(), dashboard_child(run.folder, lambda text: print(text, flush=True)):
     time.sleep(600)
 """
+
+
+def line_with(stream, text):
+    return next(line for line in map(bytes.decode, stream) if text in line)
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
@@ -147,9 +155,11 @@ def test_it_goes_when_the_training_was_killed(root, sign):
     try:
         url = training.stdout.readline().split(": ", 1)[1].strip()
         (page,) = pages_of(training.pid)
-        assert answers(url)
-        training.send_signal(sign)
-        training.wait(LIMIT_S)
+        with urllib.request.urlopen(url + "api/events?run=one", timeout=LIMIT_S) as stream:
+            assert '"state":"running"' in line_with(stream, '"newest_fight"')
+            training.send_signal(sign)
+            training.wait(LIMIT_S)
+            assert '"state":"killed"' in line_with(stream, '"newest_fight"'), "the last word of its page"
         until(lambda: is_gone(page))
     finally:
         training.kill()

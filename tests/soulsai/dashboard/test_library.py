@@ -46,7 +46,7 @@ def test_an_entry(library, root):
         "speed": None,
         "verdict": "",
         "folder": str(root / "one"),
-        "command": f"souls train --resume {root / 'one'}",
+        "command": f"souls train --resume {root / 'one'} --set run.steps=200",
         "fights": 0,
         "rows": 100,
     }
@@ -200,7 +200,7 @@ def test_a_damaged_status_is_told_as_such(library, root, kit, content):
 
 def test_the_command_that_continues_a_run_can_be_pasted(root, kit):
     place = root / "my runs"
-    kit.folder(place / "one")
+    kit.folder(place / "one", state="stopped")
     assert Library(place).entries()[0]["command"] == f"souls train --resume '{place / 'one'}'"
     (place / "one" / "fleet.json").write_text("{}")
     assert Library(place).entries()[0]["command"] == f"souls serve --resume '{place / 'one'}'"

@@ -138,7 +138,7 @@ def test_what_is_no_number_is_left_out(metrics_of):
 def test_damage_over_time(written, duels):
     """A curve each of what was taken and dealt; an evaluation of an older version has none."""
     assert [chart.title for chart in damage_chart(duels)] == ["Damage over time"]
-    assert "among those still going on" in damage_chart(duels)[0].note
+    assert "among fights still running" in damage_chart(duels)[0].note
     old = dataclasses.replace(duels, damage_over_time=None)
     assert damage_chart(old) == []
     assert "Damage over time" in written(evaluations=[duels])

@@ -620,7 +620,7 @@ def test_a_session_that_is_stopped_goes_on_where_it_was(tmp_path):
     assert 0 < stopped_at < 2000
     view = Heard()
     assert session_of(Run.open(run.folder), config, resume=True, view=view).finished
-    assert any(f"going on from step {stopped_at:,}" in text for text in view.news)
+    assert any(f"resuming from step {stopped_at:,}" in text for text in view.news)
     assert run.status().state == "finished"
 
 

@@ -4,12 +4,12 @@ import { el, fill, icon, setText } from "./dom.js";
 import { count, duration, interval, number, share } from "./format.js";
 
 export const STATE_MEANINGS = {
-  running: "It trains now.",
-  paused: "It waits; unpause it on the Control page.",
+  running: "It is being trained.",
+  paused: "It is paused; unpause it on the Control page.",
   stopped: "It was stopped and can be resumed.",
-  finished: "It has made all its steps.",
-  failed: "It ended with an error; its log says why.",
-  killed: "It says it runs, but its process is gone; it can be resumed.",
+  finished: "All steps are done.",
+  failed: "It ended with an error; see its log.",
+  killed: "Its process is gone without saving; it can be resumed from the last checkpoint.",
   stalled: "Its process lives, but has given no sign of life for a minute: it may compile, evaluate for long, or hang.",
   unknown: "Its status file is damaged and its process is gone; it can be resumed.",
   "no connection": "The page's server does not answer, so nothing is known of the run now.",

@@ -11,7 +11,7 @@ export function listen(tabs, go) {
     ["/", "filter the runs"],
     ["t", "light or dark"],
     ["drag", "zoom a chart; double click or Backspace: back"],
-    ["← →", "read the values of the chart that has the focus; with Shift ten at once"],
+    ["← →", "read values of the focused chart; with Shift in steps of ten"],
     ["space", "Watch: play or pause the fight"],
     ["← →", "Watch: one step back or forward; with Shift a second"],
     ["Home End", "Watch: to the beginning or the end"],

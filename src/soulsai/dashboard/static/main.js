@@ -68,7 +68,7 @@ function lostText() {
 
 function refreshBanner() {
   if (connection !== "open") tell(lostText());
-  else if (state.entry?.gone) tell("The run is gone: its folder is no longer there.");
+  else if (state.entry?.gone) tell("The run is gone: its folder was removed or moved.");
   else if (state.entry?.problem) tell(`${state.run}: ${state.entry.problem}`);
   else tell("");
 }
@@ -158,7 +158,7 @@ function leave() {
 }
 
 function noRuns() {
-  if (!state.loaded) return empty("Looking for runs …");
+  if (!state.loaded) return empty("Loading runs …");
   return empty(`There are no runs in ${state.root || "this folder"} yet.`, "Start one with `souls train`");
 }
 

@@ -16,7 +16,7 @@ export class Panel {
     this.axis = axis;
     this.plotHost = el("div", { class: "plot" });
     this.legend = el("div", { class: spec.lines.length > 3 ? "legend two" : "legend" });
-    this.note = el("p", { class: "plot-note muted", text: "reading …" });
+    this.note = el("p", { class: "plot-note muted", text: "loading …" });
     this.root = el(
       "section",
       { class: "panel chart", "aria-label": spec.title, data: { chart: spec.id } },
@@ -73,7 +73,7 @@ export class Panel {
   // A file per run; where there are several, one click takes them all.
   csvLinks() {
     const runs = [...new Set(this.spec.lines.map((line) => line.run))];
-    const label = { class: "icon-button", title: "Every row as CSV", "aria-label": `${this.spec.title} as CSV` };
+    const label = { class: "icon-button", title: "All rows as CSV", "aria-label": `${this.spec.title} as CSV` };
     if (runs.length > 1) return el("button", { ...label, type: "button", onclick: () => runs.forEach((run) => follow(this.csvPath(run))) }, icon("table"));
     const link = el("a", { ...label, href: this.csvPath(runs[0]), download: "" }, icon("table"));
     for (const event of ["pointerenter", "focus", "click"]) link.addEventListener(event, () => link.setAttribute("href", this.csvPath(runs[0])));
@@ -158,7 +158,7 @@ export class Panel {
     this.chart.set({ axis: feed.axis, domain: feed.domain, smoothing: feed.smoothing, series: lines });
     const drawn = lines.some((line) => line.x.length);
     this.note.hidden = drawn;
-    setText(this.note, feed.range ? "nothing in this stretch" : "no values yet");
+    setText(this.note, feed.range ? "no data in this range" : "no values yet");
     const tell = this.spec.values === "share" ? share : (value) => number(value, 4);
     lines.forEach((line, i) => setText(this.rows[i].value, line.y.length ? tell(lastOf(line.y)) : ""));
   }

@@ -464,7 +464,7 @@ class RedisLearnerLink(LearnerLink):
             self._look()
 
     def _make_good(self) -> None:
-        """Redis was emptied, or came back as it was a while ago: read it anew, and write all accounts once more."""
+        """Redis was emptied, or came back as it was a while ago: read it again, and write all accounts once more."""
         if self._names:
             self._client.sadd(self._keys.names, *self._names)
         self._losses += 1

@@ -213,7 +213,7 @@ def books_line(total: Mapping[str, Any]) -> str:
 def open_lines(report: Report) -> list[str]:
     """What does not close, if anything."""
     return [
-        f"{worker}: the books do not close: {rows['expected']:,} rows should be on their way, {rows['found']:,} are"
+        f"{worker}: the counts do not add up: {rows['expected']:,} rows should be on their way, {rows['found']:,} are"
         for worker, rows in report.get("open", {}).items()
     ]
 

@@ -214,9 +214,3 @@ def wait():
 def serve_page():
     """`page_server` for tests that need their own."""
     return page_server
-
-
-@pytest.fixture(scope="session")
-def start():
-    """`process` for tests that need their own."""
-    return process

@@ -44,7 +44,7 @@ def test_the_runs_are_listed_and_lead_to_their_curves(site, open_page):
     page.wait_for_selector("tr[data-run=first]", state="detached")
     assert page.locator("tbody tr").count() == 1
     page.locator("input[type=search]").fill("nothing of the kind")
-    page.get_by_text("No run fits the filter.").wait_for()
+    page.get_by_text("No run matches the filter.").wait_for()
     page.locator("input[type=search]").fill("")
     page.locator("tr[data-run=first] a").click()
     page.wait_for_selector(".plot[data-points]")
@@ -165,10 +165,10 @@ def test_a_fleet_is_shown_with_its_books_and_its_sick(site, open_page):
 def test_control_is_closed_where_nobody_trains(site, open_page):
     _, address = site
     page = open_page(f"{address}/#/control/first")
-    page.get_by_text("Nobody trains here now").wait_for()
+    page.get_by_text("not being trained").wait_for()
     for button in page.locator("button[data-action]").all():
         assert button.is_disabled()
-        assert "Nobody trains here now" in button.get_attribute("title")
+        assert "not being trained" in button.get_attribute("title")
     page.wait_for_function("() => document.querySelector('.log').textContent.length > 10")
 
 

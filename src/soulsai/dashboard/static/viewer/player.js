@@ -7,7 +7,7 @@ import { Panels } from "./panels.js";
 import { Scene } from "./scene.js";
 import { Stage } from "./stage.js";
 
-export const LAST_S = 3;
+const LAST_S = 3;
 const LONGEST_FRAME_MS = 250; // a page that was hidden goes on where it was
 
 export function mountPlayer(element, raw, options = {}) {

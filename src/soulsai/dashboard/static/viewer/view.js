@@ -8,7 +8,7 @@ const REST_MS = 1200; // how long the end of a fight stays before the next plays
 const SHOWN = 60;
 const MOST_RUNS = 8;
 const MOST_OF_A_RUN = 20;
-const NOT_YET = "No fight is recorded yet: the first one comes with the first evaluation.";
+const NOT_YET = "No fight is recorded yet; the first one comes with the first evaluation.";
 const NONE = "No fight of this run is recorded. They are recorded while it trains, and by: souls eval RUN --record 10";
 const NO_FIGHTS = "This run plays a Gymnasium environment, not a boss fight: there is nothing to watch here. Learning has its curves.";
 
@@ -275,7 +275,7 @@ class View {
       this.showLive();
     }
     if (gone) {
-      this.say("The run is gone: its folder is no longer there.");
+      this.say("The run is gone: its folder was removed or moved.");
       return;
     }
     if (newest && newest !== this.told) {

@@ -20,12 +20,12 @@ export function mount(root, context) {
   }
   const charts = new ChartWall(keptSettings());
   const chips = el("div", { class: "chips" }, ids.map(chip));
-  const figures = el("section", { class: "panel table-frame" }, el("p", { class: "muted pad", text: "reading …" }));
+  const figures = el("section", { class: "panel table-frame" }, el("p", { class: "muted pad", text: "loading …" }));
   const grid = el("div", { class: "grid" });
   const more = el("div", { class: "grid" });
   const folded = el("details", { class: "others", hidden: true }, el("summary", { text: "All other metrics" }), more);
   const config = el("section", { class: "panel table-frame" });
-  fill(root, chips, figures, el("div", { class: "gap" }), charts.toolbar.root, grid, el("h2", { text: "What differs in their configs" }), config, folded);
+  fill(root, chips, figures, el("div", { class: "gap" }), charts.toolbar.root, grid, el("h2", { text: "Config differences" }), config, folded);
   let destroyed = false;
   const known = new Map();
 
@@ -103,8 +103,8 @@ export function mount(root, context) {
   function configTable() {
     const there = ids.filter((id) => known.has(id));
     const found = differences(there.map((id) => known.get(id).config ?? ""));
-    if (there.length < 2) return el("p", { class: "muted pad", text: "One run alone differs from none." });
-    if (!found.length) return el("p", { class: "muted pad", text: "Nothing: their configs are the same." });
+    if (there.length < 2) return el("p", { class: "muted pad", text: "Select a second run to compare configs." });
+    if (!found.length) return el("p", { class: "muted pad", text: "None: the configs are the same." });
     const head = el("tr", {}, el("th", { scope: "col", text: "Setting" }), there.map((id) => el("th", { scope: "col" }, el("i", { class: "swatch", style: { background: `var(--s${ids.indexOf(id) + 1})` } }), id)));
     const rows = found.map(({ key, values }) => el("tr", {}, el("th", { scope: "row" }, el("code", { text: key })), values.map((value) => el("td", {}, value === null ? el("span", { class: "muted", text: "not set" }) : el("code", { text: value })))));
     return el("table", { class: "table config" }, el("thead", {}, head), el("tbody", {}, rows));

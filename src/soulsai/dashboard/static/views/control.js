@@ -10,30 +10,30 @@ const LOG_EVERY_MS = 2000;
 const ACTIONS = {
   save: {
     label: "Save now",
-    what: "Writes a checkpoint at once.",
+    what: "Writes a checkpoint.",
     question: "Save a checkpoint now?",
-    sentences: ["The trainer writes a checkpoint as soon as its present update is done. Training goes on."],
+    sentences: ["A checkpoint is written as soon as the current update is done. Training continues."],
     isDone: ({ asked }) => !asked.includes("save"),
   },
   pause: {
     label: "Pause",
-    what: "Training waits until it is unpaused; the process stays.",
+    what: "Pauses training; the process keeps running.",
     question: "Pause this run?",
-    sentences: ["No steps and no updates are made until it is unpaused, here or anywhere else. Nothing is lost.", "Its process stays and keeps its memory."],
+    sentences: ["No steps and no updates are made until it is unpaused, here or in a terminal. Nothing is lost.", "Its process stays and keeps its memory."],
     isDone: ({ state }) => state === "paused" || isOver(state),
   },
   unpause: {
     label: "Unpause",
-    what: "Training goes on where it was paused.",
+    what: "Training continues where it was paused.",
     question: "Unpause this run?",
-    sentences: ["Training goes on at the step at which it was paused."],
+    sentences: ["Training continues at the step at which it was paused."],
     isDone: ({ state, asked }) => (state !== "paused" && !asked.includes("pause")) || isOver(state),
   },
   stop: {
     label: "Stop",
     what: "Saves a checkpoint and ends the process.",
     question: "Stop this run?",
-    sentences: ["The trainer saves a checkpoint and its process ends. Workers of a served run wait for its return.", "It can be continued later from the command line: COMMAND"],
+    sentences: ["A checkpoint is saved and the process ends. Workers of a served run wait until it is resumed.", "It can be continued later from the command line: COMMAND"],
     danger: true,
     isDone: ({ state }) => isOver(state),
   },
@@ -45,7 +45,7 @@ export function mount(root, context) {
   const buttons = Object.entries(ACTIONS).map(([action, { label, danger }]) => el("button", { class: danger ? "button danger" : "button", type: "button", data: { action }, disabled: true, text: label, onclick: () => ask(action) }));
   const cards = Object.values(ACTIONS).map(({ what }, i) => el("div", { class: "action" }, buttons[i], el("p", { class: "muted", text: what })));
   const history = el("ol", { class: "requests", "aria-live": "polite" });
-  const none = el("p", { class: "muted pad", text: "Nothing was asked for from this page." });
+  const none = el("p", { class: "muted pad", text: "No requests from this page yet." });
   const open = el("p", { class: "muted pad", hidden: true });
   const log = el("pre", { class: "log", tabindex: "0", "aria-label": "End of the log" });
   const follow = el("input", { type: "checkbox", checked: true });
@@ -94,10 +94,10 @@ export function mount(root, context) {
 
   // What to type instead: to continue a run that nobody trains, to invite somebody to one that is served.
   function showCommands() {
-    const { folder, command, served, live } = now.details ?? {};
+    const { folder, command, served, live, state } = now.details ?? {};
     if (!folder) return;
     const lines = [
-      !live && ["Continue training", command],
+      !live && [state === "finished" ? "Train it longer" : "Continue training", command],
       served && ["Invite somebody to play for it", `souls invite NAME ${folder}`],
       ["Evaluate it", `souls eval ${folder}`],
       ["Open this page again", `souls dashboard ${folder}`],
@@ -126,11 +126,11 @@ export function mount(root, context) {
   }
 
   function why() {
-    if (now.gone) return "The run is gone: its folder is no longer there.";
-    if (!context.connected()) return "The page's server does not answer, so nothing can be asked for.";
-    if (now.state === null) return "Looking at the run …";
+    if (now.gone) return "The run is gone: its folder was removed or moved.";
+    if (!context.connected()) return "The page's server does not answer, so nothing can be requested.";
+    if (now.state === null) return "Loading …";
     if (now.live) return "";
-    return `Nobody trains here now, so there is nothing to control. ${STATE_MEANINGS[now.state] ?? ""}`;
+    return `This run is not being trained, so there is nothing to control. ${STATE_MEANINGS[now.state] ?? ""}`;
   }
 
   function refresh() {
@@ -146,7 +146,7 @@ export function mount(root, context) {
     }
     none.hidden = requests.length > 0 || now.asked.length > 0;
     open.hidden = !now.asked.length;
-    setText(open, `Asked for now: ${now.asked.map((action) => (action === "pause" ? "pause, until it is unpaused" : action)).join(", ")}.`);
+    setText(open, `Pending: ${now.asked.map((action) => (action === "pause" ? "pause, until it is unpaused" : action)).join(", ")}.`);
     for (const request of requests) tell(request);
   }
 

@@ -17,7 +17,7 @@ const BREAKDOWNS = [
 export function mount(root, context) {
   const select = el("select", { class: "input", "aria-label": "Evaluation", onchange: () => choose(select.value) });
   const about = el("span", { class: "muted" });
-  const content = el("div", {}, el("p", { class: "muted", text: "reading …" }));
+  const content = el("div", {}, el("p", { class: "muted", text: "loading …" }));
   const bar = el("div", { class: "toolbar", hidden: true }, el("label", { class: "slider" }, el("span", { class: "muted", text: "Evaluation" }), select), about);
   fill(root, bar, content);
   const drawn = [];
@@ -119,12 +119,12 @@ export function mount(root, context) {
       el("div", { class: "grid wide" }, breakdowns),
       el("h2", { text: "Dodge rate by attack" }),
       dodges(evaluation.attacks ?? []),
-      el("h2", { text: "Where the player is, and where he is hit" }),
-      el("div", { class: "grid wide" }, panel("Where the player is", places), panel("Where he is hit, a step before the blow", hitPlaces)),
+      el("h2", { text: "Positions around the boss" }),
+      el("div", { class: "grid wide" }, panel("Where the player is", places), panel("Where the player is hit, one step before the hit", hitPlaces)),
       el("h2", { text: "Damage over time" }),
       panel(
         overTimeTitle(damage),
-        damage?.seconds?.length ? el("div", {}, el("div", { class: "key pad-side" }, swatch("var(--s4)", "taken"), swatch("var(--s3)", "dealt")), el("div", { class: "plot-frame tall" }, overTime)) : el("p", { class: "muted pad", text: "This evaluation is older than this figure; a new one has it." }),
+        damage?.seconds?.length ? el("div", {}, el("div", { class: "key pad-side" }, swatch("var(--s4)", "taken"), swatch("var(--s3)", "dealt")), el("div", { class: "plot-frame tall" }, overTime)) : el("p", { class: "muted pad", text: "This evaluation is too old to have this chart; evaluate again." }),
       ),
     );
     heat(places, evaluation.places, evaluation.grid_m, "--s1", "Where the player is around the boss", "steps");
@@ -148,7 +148,7 @@ export function mount(root, context) {
     const width = damage.seconds.length > 1 ? damage.seconds[1] - damage.seconds[0] : 1;
     chart.set({
       axis: "seconds",
-      tellX: (x) => `${number(x)}–${number(x + width)} s, ${count(damage.fights?.[damage.seconds.indexOf(x)])} fights go on`,
+      tellX: (x) => `${number(x)}–${number(x + width)} s, ${count(damage.fights?.[damage.seconds.indexOf(x)])} fights still running`,
       xTitle: "seconds of the fight",
       series: [line("taken", damage.taken, 3), line("dealt", damage.dealt, 2)],
     });
@@ -182,7 +182,7 @@ const swatch = (colour, text) => el("span", { class: "key-item" }, el("i", { cla
 const panel = (title, body) => el("section", { class: "panel", "aria-label": title }, el("header", { class: "panel-head" }, el("h3", { text: title })), body);
 
 const overTimeTitle = (damage) =>
-  damage?.seconds?.length > 1 ? `Mean damage in each ${number(damage.seconds[1] - damage.seconds[0])} s of the fights that still go on` : "Mean damage of the fights that still go on";
+  damage?.seconds?.length > 1 ? `Mean damage in each ${number(damage.seconds[1] - damage.seconds[0])} s of the fights still running` : "Mean damage of the fights still running";
 
 const stepOf = (entry) => (Number.isFinite(entry.step ?? NaN) ? `, step ${count(entry.step)}` : "");
 const nameOf = (entry) => `${entry.live ? `while training${stepOf(entry)}` : entry.name}: ${share(entry.win_rate)} of ${count(entry.fights)} fights${entry.settings?.engine === "game" ? ", in the game" : ""}`;
@@ -212,11 +212,11 @@ function dodges(attacks) {
         {},
         el("th", { scope: "row", text: attack.name }),
         el("td", { class: "cell-dodge" }, el("div", { class: "bar" }, el("div", { class: "bar-fill good", style: { transform: `scaleX(${known ? attack.dodge_rate : 0})` } })), el("b", { class: "figure-text", text: known ? share(attack.dodge_rate, 0) : "–" })),
-        [attack.dodged < 0 ? "not told" : `${count(attack.dodged)} of ${count(reached)}`, ...[attack.started, attack.hits, attack.damage, attack.deaths].map(count)].map(
+        [attack.dodged < 0 ? "not known" : `${count(attack.dodged)} of ${count(reached)}`, ...[attack.started, attack.hits, attack.damage, attack.deaths].map(count)].map(
           (text) => el("td", { class: "number", text }),
         ),
       );
     });
-  const heads = ["Attack", "Dodge rate", "Blows dodged", "Begun", "Hits", "Damage", "Deaths"];
+  const heads = ["Attack", "Dodge rate", "Blows dodged", "Started", "Hits", "Damage", "Deaths"];
   return el("section", { class: "panel table-frame" }, el("table", { class: "table dodges" }, el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: i > 1 ? "number" : "", text })))), el("tbody", {}, rows)));
 }

@@ -16,7 +16,7 @@ const HEADS = ["Worker", "Host", "State", "Steps/s", "Lag", "Episodes", "Wins", 
 const WORDS = new Set(["Worker", "Host", "State", "Dropped"]);
 
 export function mount(root, context) {
-  const content = el("div", {}, el("p", { class: "muted", text: "reading …" }));
+  const content = el("div", {}, el("p", { class: "muted", text: "loading …" }));
   fill(root, content);
   let destroyed = false;
   let asking = false;
@@ -63,7 +63,7 @@ function unknown(report, entry) {
   return [
     empty(report.reason || "This run is not served, so it has no fleet; `souls serve` gives a run workers on many machines."),
     entry?.live ? null : invitation(entry, false),
-    rest.length ? el("section", { class: "panel" }, el("header", { class: "panel-head" }, el("h3", { text: "What the metrics last said" })), el("dl", { class: "pairs" }, rest.flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: number(value) })]))) : null,
+    rest.length ? el("section", { class: "panel" }, el("header", { class: "panel-head" }, el("h3", { text: "Last metrics" })), el("dl", { class: "pairs" }, rest.flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: number(value) })]))) : null,
   ];
 }
 
@@ -79,7 +79,7 @@ function known(report, entry) {
     el("section", { class: "panel table-frame" }, there.length || gone.length ? table(there, gone) : el("p", { class: "muted pad" }, "No workers yet.")),
     report.now ? invitation(entry, true) : null,
     names(report.names ?? {}),
-    el("section", { class: "panel books" }, el("h2", { text: "What became of every row" }), el("p", { class: "books-line", text: report.line ?? "" }), openBooks(report), flow(report.total)),
+    el("section", { class: "panel books" }, el("h2", { text: "Accounting of all rows" }), el("p", { class: "books-line", text: report.line ?? "" }), openBooks(report), flow(report.total)),
   ];
 }
 
@@ -87,8 +87,8 @@ function known(report, entry) {
 function sickness(state, workers) {
   if (!workers.length) return null;
   const who = workers.map((worker) => worker.worker);
-  const shown = who.length > 3 ? `${who.slice(0, 3).join(", ")} and ${who.length - 3} more are` : `${who.join(" and ")} ${who.length > 1 ? "are" : "is"}`;
-  return el("p", { class: "notice bad" }, el("b", { text: shown }), ` ${state}. `, SICK[state]);
+  const names = who.length > 3 ? `${who.slice(0, 3).join(", ")} and ${who.length - 3} more` : who.join(" and ");
+  return el("p", { class: "notice bad" }, el("b", { text: names }), ` ${who.length > 1 ? "are" : "is"} ${state}. `, SICK[state]);
 }
 
 const isGone = (worker) => worker.state === "left" || (worker.state === "silent" && (worker.seen_s === null || worker.seen_s > LONG_GONE_S));
@@ -116,8 +116,8 @@ function tiles(report, there, sick) {
   const playing = there.filter((worker) => !(worker.state in SICK)).length;
   const unreadable = Object.values(report.unreadable ?? {}).reduce((total, messages) => total + messages, 0);
   const figures = [
-    ["Workers well", `${playing} of ${there.length}`, sick.length ? "bad" : ""],
-    ["Steps/s together", number(sum("steps_per_s"))],
+    ["Healthy workers", `${playing} of ${there.length}`, sick.length ? "bad" : ""],
+    ["Total steps/s", number(sum("steps_per_s"))],
     ["Episodes", count((report.workers ?? []).reduce((total, worker) => total + (worker.episodes ?? 0), 0))],
     ["Wins in training", fights ? share(wins / fights) : "–"],
     ["Policies published", count(versionsOf(report.learner))],
@@ -147,7 +147,7 @@ function table(there, gone) {
       el(
         "tr",
         { class: "gone" },
-        el("th", { scope: "row", text: `${plural(gone.length, "earlier life", "earlier lives")}` }),
+        el("th", { scope: "row", text: `${plural(gone.length, "earlier session", "earlier sessions")}` }),
         el("td"),
         el("td", {}, el("span", { class: "pill", data: { state: "left" }, text: "left" })),
         cells(["", "", count(sum("episodes")), sum("fights") ? share(sum("wins") / sum("fights")) : "–", "", count(sum("restarts")), count(sum("sent")), count(sum("stored"))]),
@@ -165,7 +165,7 @@ const reasons = (dropped) => Object.entries(dropped ?? {}).sort().map(([reason, 
 function names(byName) {
   const entries = Object.entries(byName).sort(([, one], [, two]) => two.stored - one.stored);
   if (entries.length < 2) return null;
-  const head = el("tr", {}, ["Who", "Lives", "Steps", "Episodes", "Stored", "Share"].map((text, i) => el("th", { scope: "col", class: i ? "number" : "", text })));
+  const head = el("tr", {}, ["Who", "Sessions", "Steps", "Episodes", "Stored", "Share"].map((text, i) => el("th", { scope: "col", class: i ? "number" : "", text })));
   const rows = entries.map(([name, sum]) => el("tr", {}, el("th", { scope: "row", text: name }), cells([count(sum.lives), count(sum.steps), count(sum.episodes), count(sum.stored), share(sum.share)])));
-  return [el("h2", { text: "Who gave how much" }), el("section", { class: "panel table-frame" }, el("table", { class: "table" }, el("thead", {}, head), el("tbody", {}, rows)))];
+  return [el("h2", { text: "Contributions" }), el("section", { class: "panel table-frame" }, el("table", { class: "table" }, el("thead", {}, head), el("tbody", {}, rows)))];
 }

@@ -16,7 +16,7 @@ export function mount(root, context) {
   const otherGrid = el("div", { class: "grid" });
   const others = el("details", { class: "others", hidden: true }, el("summary", { text: "All other metrics" }), otherGrid);
   const place = el("div", {}, grid, others);
-  const nothing = el("div", {}, el("p", { class: "muted", text: "reading …" }));
+  const nothing = el("div", {}, el("p", { class: "muted", text: "loading …" }));
   fill(root, charts.toolbar.root, nothing, place);
   let shown = "";
   let lookedAt = 0;

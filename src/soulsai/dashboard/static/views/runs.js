@@ -103,7 +103,7 @@ export function mount(root, context) {
     compare.title = ticked.size < 2 ? "Tick at least two runs" : "Side by side";
     const runs = context.runs();
     const live = runs.filter((run) => run.live).length;
-    const limit = ticked.size >= MOST ? `; ${MOST} runs at once are the most` : ticked.size === 1 ? "; tick one more to compare" : "";
+    const limit = ticked.size >= MOST ? `; ${MOST} runs at most` : ticked.size === 1 ? "; tick one more to compare" : "";
     setText(total, `${plural(runs.length, "run")}, ${count(live)} live${limit}`);
   }
 
@@ -140,7 +140,7 @@ export function mount(root, context) {
     const now = [...body.children];
     const then = wanted.map((run) => rows.get(run.id).row);
     if (now.length !== then.length || now.some((row, i) => row !== then[i])) body.replaceChildren(...then);
-    fill(nothing, wanted.length ? null : empty(runs.length ? "No run fits the filter." : `There are no runs in ${context.root() || "this folder"} yet.`, runs.length ? "" : "Start one with `souls train`"));
+    fill(nothing, wanted.length ? null : empty(runs.length ? "No run matches the filter." : `There are no runs in ${context.root() || "this folder"} yet.`, runs.length ? "" : "Start one with `souls train`"));
     table.hidden = !wanted.length;
     tell();
   }
