@@ -422,7 +422,7 @@ class WatchTitle(Title):
         elif sight.boss_hp < -1:
             reason = f"the boss has {sight.boss_hp} HP"
         elif not all(map(math.isfinite, (*sight.player_pose, *sight.boss_pose, *sight.camera_pose))):
-            reason = "somebody is nowhere"
+            reason = "a position is not a number"
         if reason:
             raise ReadFailed(self.pointers.address("PlayerHP"), f"{reason}: not in game")
 
