@@ -74,7 +74,7 @@ def _variant_problems(config: Config) -> Iterator[str]:
     fight = config.fight
     if not fight.variants:
         yield 'fight.variants is empty; name at least one, such as ["standard"]'
-    if fight.number < len(fight.variants) * len(fight.all_bosses):
+    if fight.engine == "sim" and fight.number < len(fight.variants) * len(fight.all_bosses):
         each = " for each boss" if fight.bosses else ""
         yield (
             f"fight.number = {fight.number} is less than the {len(fight.variants)} entries of fight.variants{each}; "
@@ -122,6 +122,8 @@ def _game_problems(config: Config) -> Iterator[str]:
     fight, run = config.fight, config.run
     if config.world != "fight" or fight.engine != "game":
         return
+    if fight.bosses:
+        yield f"fight.bosses = {toml_value(fight.bosses)} but the game plays one fight at a time; use fight.boss"
     if fight.number != 1:
         yield f"fight.number = {fight.number} but the game plays one fight at a time; set it to 1"
     if len(fight.variants) > 1 or fight.variants[0].startswith(DRAWN):

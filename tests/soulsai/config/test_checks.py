@@ -43,6 +43,10 @@ SHARES = "must be the lowest and then the highest share, both above 0 and at mos
             'fight.bosses has the file "/my/own.toml", but several bosses are known by name alone',
         ),
         (
+            ["fight.bosses=['iudex', 'vordt']", "fight.engine=game", "fight.number=1", "ppo.minibatch=16"],
+            'fight.bosses = ["iudex", "vordt"] but the game plays one fight at a time; use fight.boss',
+        ),
+        (
             ["fight.bosses=['iudex', 'vordt']", "fight.boss=margit"],
             'fight.boss = "margit" is none of fight.bosses; leave one of the two keys out',
         ),
