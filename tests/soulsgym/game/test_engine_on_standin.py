@@ -149,7 +149,8 @@ def test_keys_arrive_in_the_first_tick_and_are_held_for_three(patient):
     assert pressed[0x20, True] <= 1
     assert pressed[0x20, False] - pressed[0x20, True] == 3
     assert patient.note["player_animation_name"].startswith("Rolling")
-    assert patient.fight["player_animation_duration"][0] == pytest.approx(5 / 6 * 0.097, abs=1e-4)
+    played = 5 - pressed[0x20, True]  # ticks; beside busy programs a key may be a tick late
+    assert patient.fight["player_animation_duration"][0] == pytest.approx(played / 6 * 0.097, abs=1e-4)
 
 
 def test_a_closed_action_presses_nothing(patient):
