@@ -619,6 +619,23 @@ class Standin:
         """Wait until it sees no key down by any way."""
         self.wait_for(lambda block: not any(any(held) for held in block.held))
 
+    def until_seen(
+        self, act: Callable[..., None], keys: Mapping[str, int], held: Callable[[], frozenset[str]]
+    ) -> Callable[..., None]:
+        """`act`, and then a wait until just the keys are seen down that are held, of those with a name."""
+        messages = SOURCES.index("messages")
+
+        def acted(*arguments: Any) -> None:
+            before = held()
+            act(*arguments)
+            if held() == before:
+                return
+            wanted = {keys[name] for name in held()}
+            self.wait_for(lambda block: {key for key in keys.values() if block.held[messages][key]} == wanted)
+            time.sleep(0.05)  # and by the other ways to read keys
+
+        return acted
+
     def force(self, move: int) -> None:
         """Let the boss begin a move of his moveset, by its number."""
         self.mail(force_boss_move=move + 1)

@@ -11,6 +11,8 @@ from soulsgym.actions import ACTION_CONTROLS, ACTION_NAMES, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.game.attach import attach
 from soulsgym.game.engine import GameEngine
+from soulsgym.game.keyboard import load_bindings
+from soulsgym.game.windows.keys import virtual_key
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import load_fight
 
@@ -24,6 +26,7 @@ SCRIPT = (
 )  # fmt: skip
 HARMLESS = "executed"
 """A move of the boss without motion, turning or blows."""
+KEYS = {action: virtual_key(key) for action, key in load_bindings("darksouls3").items()}
 APART_M = 0.05
 CAMERA_STEPS = 15
 """In which the camera turns to the boss, as it stands in the simulator from the start."""
@@ -49,9 +52,12 @@ def made(standin):
 
 
 @pytest.fixture
-def engine(made, monkeypatch):
-    """The engine on it; every key is given the time to arrive, also beside busy programs."""
-    monkeypatch.setattr(made._fights[0], "_input_settle_s", 0.05)
+def engine(made, standin, monkeypatch):
+    """The engine on it; it is waited for until every key has arrived, also beside busy programs."""
+    fight = made._fights[0]
+    for name in ("_press", "_release"):
+        seen = standin.until_seen(getattr(fight, name), KEYS, lambda: fight.game.keyboard.held)
+        monkeypatch.setattr(fight, name, seen)
     return made
 
 

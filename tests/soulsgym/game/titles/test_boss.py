@@ -30,7 +30,7 @@ def test_fields_are_those_of_the_file():
 
 def test_a_title_without_the_file_has_no_boss(tmp_path):
     assert load_boss_fields("eldenring", tmp_path) == {}
-    with pytest.raises(MisuseError, match="no boss of Elden Ring is called 'morgott'.*margit"):
+    with pytest.raises(MisuseError, match=r"no boss of Elden Ring is called 'morgott'.*margit"):
         find_boss_fields("eldenring", "morgott")
 
 
