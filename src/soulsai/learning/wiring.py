@@ -19,6 +19,7 @@ from soulsai.algorithms.algorithm import algorithm_of, threads_of
 from soulsai.config.schema import DRAWN, Config, StartsConfig
 from soulsai.errors import ConfigError
 from soulsai.evaluation.fighter import PolicyFighter
+from soulsai.learning.limits import limits_of
 from soulsai.learning.loop import Loop
 from soulsai.learning.sources import ActorSource, FleetSource, Start
 from soulsai.networks.parallel import Threads
@@ -102,9 +103,10 @@ def build_fleet_loop(config: Config, link: LearnerLink, start: Start, say: Calla
     """The loop of a learner whose workers are at the other end of the link."""
     algorithm, world = algorithm_of(config), build_world(smallest(config))
     sizes, episodes = sizes_of(world), Episodes(world.term_names, fights=config.world == "fight")
+    limits = limits_of(config, algorithm, world)
     world.close()
     learner = algorithm.learner(config, sizes, device_of(config))
-    source = FleetSource(config, algorithm, learner.schema, link, start, say)
+    source = FleetSource(config, algorithm, learner.schema, link, start, say, limits)
     return Loop(algorithm, learner, source, episodes)
 
 
