@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -86,6 +86,30 @@ class Schema:
         return {name: np.zeros(self.shape(name, rows), column.dtype) for name, column in self.columns.items()}
 
 
+def _anything() -> Array:
+    return np.array(LARGEST, np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What workers of a run can have played, generously; what is beyond was made up. By default what a column allows.
+
+    `low` and `high` are of observations, one for each number or one for all; `numbers` are of other columns, by name.
+    """
+
+    low: Array = field(default_factory=lambda: -_anything())
+    high: Array = field(default_factory=_anything)
+    numbers: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    rows: int = 1 << 24  # of a chunk
+    steps_per_row: int = 10_000  # more are not counted
+    length: int = 100_000_000  # of an episode, in steps
+    term: float = LARGEST  # of the reward, in a step
+
+    def of(self, name: str, column: Column) -> tuple[float, float]:
+        """The least and the most of a column that is no observation."""
+        return self.numbers.get(name, (column.low, column.high))
+
+
 @dataclass(frozen=True)
 class Ended:
     """Episodes that ended: the sum of each term, environment steps, and how they began and ended."""
@@ -100,7 +124,7 @@ class Ended:
     def join(cls, several: Sequence[Ended], terms: int) -> Ended:
         """All of them in order; none at all for an empty list."""
         nothing = cls(np.zeros((0, terms)), np.zeros(0, np.int64), *(np.zeros(0, np.bool_) for _ in range(3)))
-        columns = ([getattr(ended, field.name) for ended in (nothing, *several)] for field in fields(cls))
+        columns = ([getattr(ended, each.name) for ended in (nothing, *several)] for each in fields(cls))
         return cls(*(np.concatenate(column) for column in columns))
 
 

@@ -37,6 +37,7 @@ class GymWorld:
         self.number, self.observation_size = number, spaces.flatdim(space)
         self.num_actions = int(self._env.single_action_space.n)  # type: ignore[attr-defined]
         self._first_action = int(self._env.single_action_space.start)  # type: ignore[attr-defined]
+        self.bounds = _bounds(space)
         self._flatten = _flattener(space)
         self._action_masks = _method(self._env, "action_masks")
         self.observations = np.zeros((number, self.observation_size), np.float32)
@@ -102,6 +103,16 @@ def _flattener(space: spaces.Space[Any]) -> Callable[[Any, int], Float32s]:
         count, start = int(space.n), int(space.start)
         return lambda seen, n: np.eye(count, dtype=np.float32)[np.asarray(seen).reshape(n) - start]
     return lambda seen, n: np.asarray(seen, np.float32).reshape(n, -1)
+
+
+def _bounds(space: spaces.Space[Any]) -> tuple[Float32s, Float32s]:
+    """The least and the most of each number, in the same order."""
+    if isinstance(space, spaces.Dict):
+        lows, highs = zip(*(_bounds(part) for part in space.values()), strict=True)
+        return np.concatenate(lows), np.concatenate(highs)
+    if isinstance(space, spaces.Box):
+        return space.low.reshape(-1).astype(np.float32), space.high.reshape(-1).astype(np.float32)
+    return np.zeros(spaces.flatdim(space), np.float32), np.ones(spaces.flatdim(space), np.float32)
 
 
 def _batch_of_one(observation: Any) -> Any:

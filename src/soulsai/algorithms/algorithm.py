@@ -40,6 +40,9 @@ Arrays: TypeAlias = "dict[str, torch.Tensor | npt.NDArray[Any]]"
 Parts: TypeAlias = "dict[str, Arrays]"
 Metrics: TypeAlias = "dict[str, float | torch.Tensor]"
 
+REFUSED = "updates_refused"
+"""The metric of gradient steps that were refused."""
+
 
 @dataclass
 class Counters:
@@ -49,6 +52,7 @@ class Counters:
     updates: int = 0
     updates_owed: float = 0.0
     updates_skipped: float = 0.0
+    updates_refused: int = 0
 
 
 class Learner(ABC):
@@ -176,6 +180,10 @@ class Algorithm(ABC):
     def rows_of_update(self, config: Config) -> int:
         """Decisions that an update uses up; 0 for one that learns from a replay."""
         return 0
+
+    def decisions_of_row(self, config: Config) -> int:
+        """Decisions whose rewards a row sums up, at most."""
+        return 1
 
     def max_lag(self, config: Config) -> int | None:
         """Versions that the policy of a decision may be old; None if that does not matter."""

@@ -8,7 +8,7 @@ from abc import abstractmethod
 import numpy as np
 import torch
 
-from soulsai.algorithms.algorithm import Learner, Metrics, Parts, tensors_of
+from soulsai.algorithms.algorithm import REFUSED, Learner, Metrics, Parts, tensors_of
 from soulsai.checkpoints.store import Checkpoint
 from soulsai.config.schema import Config
 from soulsai.errors import DivergedError
@@ -112,7 +112,9 @@ class ReplayLearner(Learner):
             wrong, metrics = self.learn({name: tensor.to(self.device) for name, tensor in self._tensors.items()})
         errors = wrong.cpu().numpy()
         if not np.isfinite(errors).all():
-            raise DivergedError(f"the error of a transition is no longer a number at step {self.counters.steps:,}")
+            if not self.is_finite():
+                raise DivergedError(f"the error of a transition is no longer a number at step {self.counters.steps:,}")
+            return {REFUSED: 1.0}  # its gradient was refused, too
         with self.clock.phase("sample"):
             self.sampler.update(self._batch.slots[shown:], errors[shown:])
         self.counters.updates += 1

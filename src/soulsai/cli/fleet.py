@@ -197,6 +197,11 @@ def picture(found: Report) -> RenderableType:
         parts.append(_names_table(found["names"]))
     parts.append(Text(report.books_line(found["total"])))
     parts += [Text(f"{name}: {count:,} messages could not be read") for name, count in found["unreadable"].items()]
+    parts += [
+        Text(f"{name}: {count:,} messages were thrown away unopened ({reason})", style="red")
+        for name, refused in found.get("refused", {}).items()
+        for reason, count in refused.items()
+    ]
     parts += [Text(line, style="red") for line in (*_problem_lines(found), *report.open_lines(found))]
     return Group(*parts)
 

@@ -241,6 +241,17 @@ class FleetConfig(Struct, frozen=True):
     max_chunks: Annotated[
         int, Meta(ge=2, description="chunks of one name in Redis; beyond them simulated workers wait, games drop some")
     ] = 4096
+    messages_per_s: Annotated[
+        float, Meta(ge=1.0, description="messages a second of one name; whoever sends more is locked out for a minute")
+    ] = 2000.0
+    largest_reward: Annotated[
+        float,
+        Meta(
+            ge=0.0,
+            description="largest reward of a decision that workers may send, of either sign; 0: 20 times all "
+            "weights of a fight's reward, or 10,000",
+        ),
+    ] = 0.0
     buffer_mb: Annotated[float, Meta(ge=1.0, description="experience a worker keeps while Redis is away")] = 64.0
     memory_mb: Annotated[int, Meta(ge=64, description="memory of the learner's own Redis, at most")] = 1024
     beat_s: Annotated[float, Meta(ge=0.1, description="seconds between heartbeats of a worker")] = 2.0

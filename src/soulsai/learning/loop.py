@@ -8,12 +8,14 @@ from collections.abc import Callable
 from soulsai.acting.actor import Stopped
 from soulsai.acting.episodes import Episodes
 from soulsai.acting.policy import NetworkPolicy
-from soulsai.algorithms.algorithm import Algorithm, Counters, Learner, Metrics, Parts
+from soulsai.algorithms.algorithm import REFUSED, Algorithm, Counters, Learner, Metrics, Parts
 from soulsai.checkpoints.store import Checkpoint
 from soulsai.errors import DivergedError
 from soulsai.learning.sources import Source
 from soulsai.telemetry.clock import LoopClock
 
+REFUSED_IN_A_ROW = 20
+"""Iterations in a row with gradient steps that had to be refused, after which learning has come to its end."""
 STEPS_PER_ITERATION = 256
 """Environment steps after which the loop looks up: for messages, checkpoints and evaluations."""
 
@@ -23,6 +25,7 @@ class Loop:
 
     def __init__(self, algorithm: Algorithm, learner: Learner, source: Source, episodes: Episodes) -> None:
         self.algorithm, self.learner, self.source, self.episodes = algorithm, learner, source, episodes
+        self._refused = self._in_a_row = 0
 
     @property
     def counters(self) -> Counters:
@@ -56,11 +59,25 @@ class Loop:
             source.publish(learner)
             if not chunks or learner.counters.steps >= until or stop():
                 break
-        values = {name: float(value) for name, value in metrics.items()}
-        for name, value in values.items():
-            if not math.isfinite(value):
-                raise DivergedError(f"{name} is {value} at step {learner.counters.steps:,}")
+        values = self._finite({name: float(value) for name, value in metrics.items()})
         return values | learner.metrics() | source.metrics(learner.counters)
+
+    def _finite(self, values: dict[str, float]) -> dict[str, float]:
+        """The metrics of gradient steps that were followed; DivergedError where that no longer leads anywhere."""
+        learner, counters = self.learner, self.learner.counters
+        broken = [(name, value) for name, value in values.items() if not math.isfinite(value)]
+        refused = sum(optimizer.refused for optimizer in learner.optimizers.values())
+        if not (broken or REFUSED in values or refused > self._refused):
+            self._in_a_row = 0
+            return values
+        counters.updates_refused += max(1, refused - self._refused)
+        self._refused, self._in_a_row = refused, self._in_a_row + 1
+        if self._in_a_row >= REFUSED_IN_A_ROW or not learner.is_finite():
+            name, value = broken[0] if broken else ("the gradient", math.nan)
+            raise DivergedError(f"{name} is {value} at step {counters.steps:,}")
+        return {name: value for name, value in values.items() if math.isfinite(value)} | {
+            REFUSED: float(counters.updates_refused)
+        }
 
     def policy(self) -> NetworkPolicy:
         """The greedy policy as it is now; it changes with further learning."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import logging
 import time
 from abc import ABC, abstractmethod
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +19,12 @@ from soulsai.acting.world import seed_of
 from soulsai.algorithms.algorithm import Algorithm, Counters, Learner, Parts
 from soulsai.checkpoints.store import Checkpoint
 from soulsai.config.schema import Config
-from soulsai.experience import Chunk, Schema
+from soulsai.errors import DivergedError
+from soulsai.experience import Chunk, Limits, Schema
 from soulsai.networks.parallel import Threads
 from soulsai.transport.chunks import unpack_chunk
 from soulsai.transport.frames import BadFrame, Header
-from soulsai.transport.links import LearnerLink, Message, lag_of, version_of
+from soulsai.transport.links import LearnerLink, Message, Played, lag_of, version_of
 from soulsai.transport.policies import Policy, arrays_of, pack_policy
 
 WAIT_S = 0.2
@@ -29,6 +33,11 @@ LEARN_S = 0.2
 """How long to learn before looking for experience again, which some workers cannot wait to send."""
 LOOK_EVERY_S = 1.0
 """Between looks at the accounts of the fleet."""
+HALF_S = 3.0
+"""After so long, steps that came in count half for the rate of a worker."""
+SLOWEST = 0.05
+"""Steps a second below which a worker is not spoken of."""
+MOST_RATES = 4096
 UNSAVED_BYTES = 64 << 20
 """Experience that is stored but in no checkpoint stays with the transport; so much of it calls for one."""
 
@@ -42,6 +51,8 @@ class Source(ABC):
     """How long the learner may learn at a time."""
     stop: Callable[[], bool] = staticmethod(lambda: False)
     """Whether `next` is to end soon, if need be by `Stopped`."""
+    is_from_others = False
+    """Whether others decide what comes: then training that has diverged is worth another try."""
 
     @property
     def saving_is_due(self) -> bool:
@@ -81,6 +92,9 @@ class Source(ABC):
     def saving(self) -> Callable[[], None]:
         """A checkpoint with everything up to now is being written: call what this gives when it is."""
         return lambda: None
+
+    def discard(self, reason: str) -> None:  # noqa: B027 (not every source has something to do)
+        """The learner goes back to a checkpoint: what came since is not learned from."""
 
     def close(self) -> None:  # noqa: B027 (not every source has something to do)
         """Release what it holds."""
@@ -145,11 +159,37 @@ class Start:
 
 @dataclass(frozen=True)
 class Arrival:
-    """A chunk that may be learned from, and how it came."""
+    """A chunk that may be learned from, and how it came; the message knows what was played."""
 
     message: Message
     header: Header
     chunk: Chunk
+
+
+class Rates:
+    """Steps a second of each worker, as they come in: of the last half minute, the newest seconds count most."""
+
+    def __init__(self) -> None:
+        self._steps: Counter[str] = Counter()
+        self._rates: dict[str, float] = {}
+        self._since_s = time.monotonic()
+
+    def add(self, worker: str, steps: int) -> None:
+        """Steps of a worker came in."""
+        self._steps[worker] += steps
+
+    def take(self) -> dict[str, float]:
+        """The rates now, once in a while."""
+        passed_s = max(time.monotonic() - self._since_s, 1e-3)
+        kept = 0.5 ** (passed_s / HALF_S)
+        for worker in {*self._rates, *self._steps}:
+            now = self._steps[worker] / passed_s
+            before = self._rates.get(worker, now)
+            self._rates[worker] = kept * before + (1.0 - kept) * now
+        self._rates = {worker: rate for worker, rate in self._rates.items() if rate > SLOWEST}
+        self._steps.clear()
+        self._since_s = time.monotonic()
+        return dict(itertools.islice(self._rates.items(), MOST_RATES))
 
 
 class FleetSource(Source):
@@ -161,6 +201,7 @@ class FleetSource(Source):
     """
 
     limit_s = LEARN_S
+    is_from_others = True
 
     def __init__(
         self,
@@ -170,14 +211,17 @@ class FleetSource(Source):
         link: LearnerLink,
         start: Start,
         say: Callable[[str], None],
+        limits: Limits,
     ) -> None:
         self.link, self._config, self._start, self._say = link, config, start, say
-        self._schema, self._max_lag = schema, algorithm.max_lag(config)
+        self._schema, self._limits, self._max_lag = schema, limits, algorithm.max_lag(config)
         self._rows_of_update, self._workers_wait = algorithm.rows_of_update(config), algorithm.workers_wait
         self._told: set[str] = set()
-        self._waiting: list[Arrival] = []
-        self._taken: list[Arrival] = []  # given to the learner, not yet acknowledged
+        self._waiting: deque[Arrival] = deque()
+        self._waiting_rows = 0
+        self._taken: deque[Arrival] = deque()  # given to the learner, not yet acknowledged
         self._taken_bytes = 0
+        self._rates = Rates()
         self._number = self._workers = 0  # of the newest policy; of live workers when last looked at
         self._published_updates = -1
         self._published_s = self._looked_s = float("-inf")
@@ -213,9 +257,10 @@ class FleetSource(Source):
             self._gate(is_open=False)
         given, rows = list[Arrival](), 0
         while self._waiting and (not self._rows_of_update or rows < self._rows_of_update):
-            arrival = self._waiting.pop(0)
+            arrival = self._waiting.popleft()
             given.append(arrival)
             rows += arrival.header.rows
+            self._waiting_rows -= arrival.header.rows
             self._lags.append(lag_of(self.version, arrival.header.policy))
             self._taken_bytes += len(arrival.message.frame)
         self._taken += given
@@ -261,6 +306,7 @@ class FleetSource(Source):
         self.link.describe({
             "version": self.version, "steps": counters.steps, "updates": counters.updates, "target": run.steps,
             "generation": self._start.generation, "silent_after_s": fleet.silent_after_s, "hang_s": fleet.hang_s,
+            "most_rows": self._limits.rows, "rates": json.dumps(self._rates.take()),
         })  # fmt: skip
         return values
 
@@ -271,9 +317,16 @@ class FleetSource(Source):
     def restore(self, saved: Checkpoint, learner: Learner) -> None:
         """Go on from a checkpoint."""
         notes: Mapping[str, Any] = saved.state["source"]
-        self._number = int(notes["number"])
+        self._number = max(self._number, int(notes["number"]))  # versions never repeat
         self.link.restore(notes["marks"])
         self._publish(learner)
+
+    def discard(self, reason: str) -> None:
+        """Drop what came since the last checkpoint, for this reason."""
+        self.link.settle((), [(arrival.message, reason) for arrival in (*self._taken, *self._waiting)])
+        self._taken.clear()
+        self._waiting.clear()
+        self._taken_bytes = self._waiting_rows = 0
 
     def saving(self) -> Callable[[], None]:
         """What is stored by now may be forgotten elsewhere as soon as the checkpoint holds it."""
@@ -281,15 +334,21 @@ class FleetSource(Source):
         return lambda: self._acknowledge(stored)
 
     def _has_enough(self) -> bool:
-        return sum(arrival.header.rows for arrival in self._waiting) >= max(1, self._rows_of_update)
+        return self._waiting_rows >= max(1, self._rows_of_update)
 
     def _receive(self, limit_s: float) -> None:
         """Open what came. What is wrong with a message is counted, said once per worker, and never stops a run."""
         dropped: list[tuple[Message, str]] = []
+        held: list[Message] = []
         for message in self.link.receive(limit_s):
             self._ages_s.append(max(0.0, time.time() - message.sent_s))
             try:
-                self._waiting.append(self._open(message))
+                arrival = self._open(message)
+                if message.is_held:
+                    held.append(arrival.message)
+                    continue
+                self._waiting.append(arrival)
+                self._waiting_rows += arrival.header.rows
             except BadFrame as error:
                 dropped.append((message, error.reason))
                 if message.worker not in self._told:
@@ -297,34 +356,41 @@ class FleetSource(Source):
                     self._say(
                         f"a message of worker {message.worker} was dropped ({error}); further ones are only counted"
                     )
-        if dropped:
-            self.link.settle((), dropped)
+        if held or dropped:
+            self.link.settle(held, dropped)
 
     def _open(self, message: Message) -> Arrival:
-        header, chunk = unpack_chunk(message.frame, self._schema, run=self._start.run)
+        header, chunk = unpack_chunk(message.frame, self._schema, run=self._start.run, limits=self._limits)
         if (header.worker, header.sequence, header.rows) != (message.worker, message.sequence, message.rows):
             raise BadFrame("invalid", "the frame is of another worker, sequence or size than its message says")
-        return Arrival(message, header, chunk)
+        ended = chunk.ended
+        fights = int(ended.standard.sum()) if self._config.world == "fight" else 0
+        wins = int(ended.won[ended.standard].sum()) if fights else 0
+        self._rates.add(message.worker, chunk.steps)
+        return Arrival(replace(message, played=Played(chunk.steps, len(ended.lengths), fights, wins)), header, chunk)
 
     def _drop_stale(self) -> None:
         if self._max_lag is None:
             return
-        fresh, stale = list[Arrival](), list[Arrival]()
+        fresh, stale = deque[Arrival](), list[Arrival]()
         for arrival in self._waiting:
             lag = lag_of(self.version, arrival.header.policy)
             (fresh if lag <= self._max_lag else stale).append(arrival)
         if stale:
             self.link.settle((), [(arrival.message, "stale") for arrival in stale])
+            self._waiting_rows -= sum(arrival.header.rows for arrival in stale)
         self._waiting = fresh
 
     def _acknowledge(self, count: int) -> None:
         """The first `count` that the learner was given."""
         if count:
-            self.link.settle([arrival.message for arrival in self._taken[:count]])
-            self._taken = self._taken[count:]
-            self._taken_bytes = sum(len(arrival.message.frame) for arrival in self._taken)
+            done = [self._taken.popleft().message for _ in range(count)]
+            self.link.settle(done)
+            self._taken_bytes -= sum(len(message.frame) for message in done)
 
     def _publish(self, learner: Learner) -> None:
+        if not learner.is_finite():
+            raise DivergedError(f"a weight is no longer a number at step {learner.counters.steps:,}")
         self._number += 1
         tensors = {
             f"{name}.{key}": value

@@ -42,6 +42,10 @@ CLOSE_S = 5.0
 """The same where a run ends by an error, or whoever trains does not want to wait."""
 LAST_S = 120.0
 """How long the end of a run waits for an evaluation that began before it."""
+TRIES = 3
+"""How often a fleet's learner goes back to the same checkpoint after training has diverged."""
+DIVERGED = "diverged"
+"""Why experience is dropped that came between a checkpoint and training that diverged."""
 FORMAT = 2
 """Of checkpoints. Those of another one can be played, but not trained on."""
 
@@ -118,6 +122,8 @@ class Training:
         self._begun_s = self._logged_s = self._saved_s = 0.0
         self._logged_steps = self._logged_updates = 0
         self._logged_workers: float | None = None
+        self._back_at: list[int] = []  # the checkpoint that it had to go back to last, and how often in a row
+        self._went_back = 0
 
     def begin(self) -> None:
         """Start from nothing, or from the networks of another run."""
@@ -143,6 +149,12 @@ class Training:
                 f"{saved.path} was written by another version of soulsai: it can be evaluated and watched, but not "
                 "trained on; start a new run"
             )
+        self._take_up(saved)
+        self._view.say(f"resuming from step {self.loop.counters.steps:,} of {self.config.run.steps:,}")
+
+    def _take_up(self, saved: Checkpoint) -> None:
+        """Be where a checkpoint is; what was measured since is forgotten."""
+        state = saved.state
         self.loop.counters.__dict__.update(state["counters"])
         self.loop.restore(saved)
         self.memory = Memory(
@@ -164,7 +176,6 @@ class Training:
             ],
             warn=self._view.say,
         )
-        self._view.say(f"resuming from step {step:,} of {self.config.run.steps:,}")
 
     def go(self) -> bool:
         """Train until the end (True) or until stopped (False). The last state is saved in either case."""
@@ -226,7 +237,28 @@ class Training:
             self.save()
             raise
         except DivergedError as error:
+            self._go_back(error)
+            return {}
+
+    def _go_back(self, error: DivergedError) -> None:
+        """Learn on from the last checkpoint, where what comes next may be better; else there is nothing to be done."""
+        self._finish_saving()
+        numbers = self._writer.store.numbers()
+        self._went_back = self._went_back + 1 if numbers[-1:] == self._back_at else 1
+        saved = self._newest() if self.loop.source.is_from_others and numbers and self._went_back <= TRIES else None
+        if saved is None:
             raise self._diverged(error) from error
+        self._back_at = numbers[-1:]
+        self.loop.source.discard(DIVERGED)
+        if self._sinks:
+            self._sinks.close(keep=self._more_sinks)
+        self._take_up(saved)
+        self._logged_steps, self._logged_updates = self.loop.counters.steps, self.loop.counters.updates
+        self._metrics = {}
+        self._view.say(
+            f"training had diverged ({error}): back to the checkpoint of step {self.loop.counters.steps:,}; what came "
+            f"since is dropped ({DIVERGED})"
+        )
 
     def _diverged(self, error: DivergedError) -> DivergedError:
         """What broke, what is kept, and what to do."""
@@ -248,7 +280,8 @@ class Training:
         """Copy what the checkpoint is to hold; it is written beside the loop."""
         if not self.loop.learner.is_finite():
             problem = f"a weight is no longer a number at step {self.loop.counters.steps:,}"
-            raise self._diverged(DivergedError(problem))
+            self._go_back(DivergedError(problem))
+            return
         with self.loop.clock.phase("save"):
             self._note_time()
             memory, loop, store = self.memory, self.loop, self.loop.learner.store

@@ -124,14 +124,16 @@ def _share_drawn(variant: str, count: int) -> str:
 
 def build_fleet_loop(config: Config, link: LearnerLink, start: Start, say: Callable[[str], None]) -> Loop:
     """The loop of a learner whose workers are at the other end of the link."""
+    from soulsai.learning.limits import limits_of
     from soulsai.learning.loop import Loop
     from soulsai.learning.sources import FleetSource
 
     algorithm, world = algorithm_of(config), build_world(smallest(config))
     sizes, episodes = sizes_of(world), Episodes(world.term_names, fights=config.world == "fight")
+    limits = limits_of(config, algorithm, world)
     world.close()
     learner = algorithm.learner(config, sizes, device_of(config))
-    source = FleetSource(config, algorithm, learner.schema, link, start, say)
+    source = FleetSource(config, algorithm, learner.schema, link, start, say, limits)
     return Loop(algorithm, learner, source, episodes)
 
 

@@ -47,23 +47,29 @@ class Adam:
     def __init__(self, flat: FlatParameters, rate: float, *, eps: float, decay: float = 0.0) -> None:
         self._flat, self.rate, self._eps, self._decay = flat, rate, eps, decay
         self._compiled = flat.data.device.type == "cpu"
-        self._steps = 0
+        self._steps = self.refused = 0
         self._mean, self._square = torch.zeros_like(flat.data), torch.zeros_like(flat.data)
 
     def step(self, max_norm: float = 0.0) -> float | Tensor:
-        """Scale the gradient down to `max_norm` (0 for no limit) and follow it; gives the norm it had."""
+        """Scale the gradient down to `max_norm` (0 for no limit) and follow it; gives the norm it had.
+
+        One that is not finite is refused: nothing changes by it.
+        """
+        if self._compiled and not math.isfinite(norm := _norm(self._flat.grad.numpy())):
+            self.refused += 1
+            return float(norm)
         self._steps += 1
         data, grad, mean, square = self._flat.data, self._flat.grad, self._mean, self._square
         rate, root = self.rate / (1.0 - BETA1**self._steps), 1.0 / math.sqrt(1.0 - BETA2**self._steps)
         kept = 1.0 - self.rate * self._decay
         if self._compiled:
-            norm: float = _norm(grad.numpy())
             scale = min(1.0, max_norm / (norm + NEVER_ZERO)) if max_norm > 0.0 else 1.0
             _step(data.numpy(), grad.numpy(), mean.numpy(), square.numpy(), scale, rate, root, self._eps, kept)
-            return norm
+            return float(norm)
         length: Tensor = torch.linalg.vector_norm(grad)
+        grad.nan_to_num_(0.0, 0.0, 0.0).mul_(length.isfinite())  # without waiting for the device
         if max_norm > 0.0:
-            grad.mul_((max_norm / (length + NEVER_ZERO)).clamp_(max=1.0))
+            grad.mul_((max_norm / (length + NEVER_ZERO)).clamp_(max=1.0).nan_to_num_(0.0))
         mean.lerp_(grad, 1.0 - BETA1)
         square.mul_(BETA2).addcmul_(grad, grad, value=1.0 - BETA2)
         data.mul_(kept).addcdiv_(mean, square.sqrt().mul_(root).add_(self._eps), value=-rate)

@@ -53,6 +53,8 @@ PROBE_S = 1.0
 PAUSE_S = 0.02
 STOP_S = 10.0
 PAUSES = Pauses(first_s=0.5)
+IDLE_S = 900
+"""After so long without a word a connection is closed; workers and learners speak every second."""
 LOG_LINES = 5
 LARGEST_LOG = 10 * 2**20
 STATE = "server.json"
@@ -327,7 +329,7 @@ auto-aof-rewrite-min-size 256mb
 maxmemory {memory_mb}mb
 maxmemory-policy noeviction
 tcp-keepalive 30
-timeout 0
+timeout {IDLE_S}
 client-output-buffer-limit normal 0 256mb 30
 client-query-buffer-limit 256mb
 proto-max-bulk-len 64mb

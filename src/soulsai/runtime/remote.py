@@ -158,7 +158,10 @@ def _raise_reason(address: Address, words: Sequence[str], problems: Sequence[str
     """Every worker has ended by itself: raise why, unless the learner has told them to stop."""
     lasting = [word for word in words if word != STOPPED and word not in problems]
     if REVOKED in lasting:
-        raise TransportError(f"{address.user} is no longer invited to {address.run}: ask for a new invitation")
+        raise TransportError(
+            f"{address.user} is no longer invited to {address.run}, or locked out for a minute for sending too much: "
+            "try again later, or ask for a new invitation"
+        )
     if lasting:
         raise TransportError(lasting[0])
     if problems:

@@ -16,6 +16,7 @@ from redis.exceptions import RedisError
 from soulsai.config import config_to_toml
 from soulsai.config.schema import Config
 from soulsai.errors import ConfigError, TransportError
+from soulsai.learning.limits import most_rows
 from soulsai.learning.session import Fleet as FleetLink
 from soulsai.learning.session import Outcome
 from soulsai.learning.sources import Start
@@ -34,6 +35,7 @@ from soulsai.transport.redis.entries import EVERYONE
 from soulsai.transport.redis.foreign import shortcomings
 from soulsai.transport.redis.keys import Keys
 from soulsai.transport.redis.learner import RedisLearnerLink
+from soulsai.transport.redis.quota import MB, Quota
 from soulsai.transport.redis.report import books_line, keep_last, look_at, open_lines, playing, stop_workers
 from soulsai.transport.welcome import Welcome, pack_welcome
 from soulsgym.packages import VERSION
@@ -47,6 +49,8 @@ LEAVE_S = 15.0
 ANSWER_S = 1.0
 """How long Redis may take to answer at the end of a run: nothing that was learned depends on it any more."""
 LOOK_S = 0.2
+NAME_SHARE, SMALLEST_MB = 2, 32
+"""One name may have so large a part of the memory of Redis waiting, and so many MB in any case."""
 OVER = "run_over"
 """Why rows are dropped that came after the last step of the run."""
 
@@ -99,7 +103,8 @@ def served_redis(
         held.enter_context(locked(run.folder / LOCK))
         fleet, address = open_redis(run, config, options, held, say)
         link = RedisLearnerLink(address, say=say, stop=stop, silent_after_s=config.fleet.silent_after_s,
-                                max_chunks=2 * config.fleet.max_chunks)  # fmt: skip
+                                max_chunks=2 * config.fleet.max_chunks, most_rows=most_rows(config),
+                                quota=_quota(config))  # fmt: skip
         held.callback(link.close)
         link.welcome(_welcome(fleet.run, config))
         served = Served(run, fleet, address, link)
@@ -107,6 +112,12 @@ def served_redis(
         link.close()
         if served.outcome is not None:
             _end(run, address, say, finished=served.outcome.finished)
+
+
+def _quota(config: Config) -> Quota:
+    fleet = config.fleet
+    memory = max(fleet.memory_mb / NAME_SHARE, SMALLEST_MB) * MB
+    return Quota(memory=memory, waiting=2 * fleet.max_chunks, messages_per_s=fleet.messages_per_s)
 
 
 def _end(run: Run, address: Address, say: Say, *, finished: bool) -> None:

@@ -165,8 +165,9 @@ class Sinks:
             self._check(name)
         self._each(lambda sink: sink.write(step, time_s, values))
 
-    def close(self) -> None:
-        """Close every sink that works."""
+    def close(self, keep: Sequence[Sink] = ()) -> None:
+        """Close every sink that works, but for those to keep."""
+        self._working = [sink for sink in self._working if sink not in keep]
         self._each(lambda sink: sink.close())
 
     def position(self) -> dict[str, Any]:

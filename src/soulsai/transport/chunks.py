@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsai.experience import LARGEST, MASK, Chunk, Column, Ended, Schema
+from soulsai.experience import LARGEST, MASK, Chunk, Column, Ended, Limits, Schema
 from soulsai.transport.frames import BadFrame, Frame, Header, Kind, decode, encode
 from soulsgym.errors import MisuseError
 
@@ -15,8 +15,8 @@ Array = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 
 MOST_STEPS_PER_ROW = 10_000
-"""Environment steps that one decision may stand for."""
-MOST_LENGTH = 100_000_000
+"""Environment steps that one decision may stand for, in any run."""
+ANYTHING = Limits()
 ENDED = {"ended_lengths": "i8", "ended_standard": "b1", "ended_won": "b1", "ended_timed_out": "b1"}
 
 
@@ -32,25 +32,35 @@ def pack_chunk(
                   rows=chunk.rows, steps=chunk.steps, arrays=arrays, squeeze=squeeze)  # fmt: skip
 
 
-def unpack_chunk(data: bytes | memoryview, schema: Schema, *, run: str) -> tuple[Header, Chunk]:
-    """The chunk in a frame of this run; BadFrame unless every number in it fits the schema."""
+def unpack_chunk(
+    data: bytes | memoryview, schema: Schema, *, run: str, limits: Limits = ANYTHING
+) -> tuple[Header, Chunk]:
+    """The chunk in a frame of this run; BadFrame unless every number in it fits the schema and can have been played.
+
+    Its steps are those of the header, but no more than its rows can stand for.
+    """
     frame = decode(data, Kind.CHUNK)
     header = frame.header
     if header.run != run:
         raise BadFrame("foreign", f"it belongs to run {header.run}, this is {run}")
     _require(bool(header.worker) and header.sequence > 0, "worker and sequence are missing")
-    _require(header.rows > 0, "it has no rows")
-    # There may be more rows than steps: some waited for the end of an episode since the chunk before.
+    _require(0 < header.rows <= limits.rows, f"it has {header.rows:,} rows, not 1 to {limits.rows:,}")
     _require(0 < header.steps <= header.rows * MOST_STEPS_PER_ROW,
              f"{header.steps} steps cannot be those of {header.rows} decisions")  # fmt: skip
     if schema.length:
         _require(header.rows % schema.length == 0, f"{header.rows} rows are no rollouts of {schema.length}")
     _require_arrays(frame, schema)
-    columns = {name: _unpacked(name, frame, column, schema) for name, column in schema.columns.items()}
+    columns = {name: _unpacked(name, frame, column, schema, limits) for name, column in schema.columns.items()}
     if "masks" in columns:
         opened = np.take_along_axis(columns["masks"], columns["actions"][..., None], -1)
         _require(bool(opened.all()), "an action is closed in its mask")
-    return header, Chunk(columns, _ended(frame), header.steps)
+    ended = _ended(frame, limits)
+    if "continues" in columns:
+        ends = columns["continues"].size - int(np.count_nonzero(columns["continues"]))
+        _require(len(ended.lengths) <= ends, f"{len(ended.lengths)} episodes ended, but only {ends} do not go on")
+    # There may be more rows than steps: some waited for the end of an episode since the chunk before. And more steps
+    # than rows, where the first rows of an episode wait: those are counted with the rows.
+    return header, Chunk(columns, ended, min(header.steps, header.rows * limits.steps_per_row))
 
 
 def _packed(name: str, array: Array, column: Column, schema: Schema) -> Array:
@@ -64,15 +74,18 @@ def _packed(name: str, array: Array, column: Column, schema: Schema) -> Array:
     return np.asarray(array, column.dtype)
 
 
-def _unpacked(name: str, frame: Frame, column: Column, schema: Schema) -> Array:
+def _unpacked(name: str, frame: Frame, column: Column, schema: Schema, limits: Limits) -> Array:
     array, rows = frame.arrays[name], frame.header.rows
     shape = schema.shape(name, rows)
     if column.dtype == "b1":
         flags = _flags(name, array, int(np.prod(shape))).reshape(shape)
         _require(column is not MASK or bool(flags.any(axis=-1).all()), f"a row of {name} has no open action")
         return flags
-    high = schema.num_actions - 1 if column.dtype == "i8" else column.high
-    _require_within(name, array, column.low, high)
+    if column.width == "observation":
+        _require_in_box(name, array, limits.low, limits.high)
+        return array
+    low, high = limits.of(name, column)
+    _require_within(name, array, low, schema.num_actions - 1 if column.dtype == "i8" else high)
     return array.astype(np.int64) if column.dtype == "i8" else array
 
 
@@ -96,14 +109,15 @@ def _require_arrays(frame: Frame, schema: Schema) -> None:
         raise BadFrame("invalid", f"not the arrays of this run's experience: {', '.join(wrong)}")
 
 
-def _ended(frame: Frame) -> Ended:
+def _ended(frame: Frame, limits: Limits) -> Ended:
     arrays = frame.arrays
     lengths, terms = arrays["ended_lengths"], arrays["ended_terms"]
     # No more episodes can have ended than there were decisions.
     _require(len(lengths) <= frame.header.rows, f"{len(lengths)} episodes ended in {frame.header.rows} decisions")
     if len(lengths):
-        _require_within("ended_lengths", lengths, 1, MOST_LENGTH)
-        _require_within("ended_terms", terms, -LARGEST, LARGEST)
+        _require_within("ended_lengths", lengths, 1, limits.length)
+        most = np.minimum(limits.term * lengths, LARGEST)[:, None]
+        _require(bool((np.abs(terms) <= most).all()), f"ended_terms are more than {limits.term:g} a step")
     return Ended(terms, *(arrays[name] for name in ENDED))
 
 
@@ -130,3 +144,14 @@ def _require_within(name: str, array: Array, low: float, high: float) -> None:
         return
     smallest, largest = array.min(), array.max()
     _require(bool(low <= smallest and largest <= high), f"{name} from {smallest} to {largest}, not {low} to {high}")
+
+
+def _require_in_box(name: str, array: Array, low: Array, high: Array) -> None:
+    """Each number of an observation between its own limits; most are between the narrowest, which is seen sooner."""
+    if not array.size or (low.max() <= array.min() and array.max() <= high.min()):
+        return
+    wrong = np.argwhere(~((array >= low) & (array <= high)))
+    if len(wrong):
+        at = wrong[0][-1]
+        least, most = (np.broadcast_to(bound, array.shape[-1:])[at] for bound in (low, high))
+        raise BadFrame("invalid", f"number {at} of {name} is {array[tuple(wrong[0])]:g}, not {least:g} to {most:g}")

@@ -8,12 +8,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
 
-MOST_MARKS = 20_000
-"""Workers whose marks are remembered; of those not heard of for longer nothing can still be on its way."""
+MOST_MARKS = 2000
+"""Workers of one name whose marks are remembered; of those not heard of for longer nothing can still be on its way."""
 MOST = 10**15
 LONGEST_TEXT = 200
 ORDER = 1 << 32
@@ -23,15 +23,30 @@ Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
 Count = Annotated[int, msgspec.Meta(ge=0, lt=MOST)]
 
 
+class Played(NamedTuple):
+    """What the receiver has found in a chunk; of standard fights the wins are counted."""
+
+    steps: int
+    episodes: int
+    fights: int
+    wins: int
+
+
 @dataclass(frozen=True)
 class Message:
-    """A frame of experience on its way. `worker` is one life of a worker process, `sequence` counts from 1 in it."""
+    """A frame of experience on its way. `worker` is one life of a worker process, `sequence` counts from 1 in it.
+
+    `rows` is what the sender says until it was opened; then it is known what was `played`. One that a checkpoint
+    `is_held` by is to be counted, but not learned from once more.
+    """
 
     worker: str
     sequence: int
     rows: int
     frame: bytes | memoryview
     sent_s: float = 0.0  # wall clock of the transport when it was sent
+    played: Played | None = None
+    is_held: bool = False
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -63,26 +78,33 @@ class Account:
 
 
 class Marks:
-    """The highest sequence of every worker; the worker not heard of for longest is forgotten first."""
+    """The highest sequence of every worker; of a name, the worker not heard of for longest is forgotten first."""
 
     def __init__(self, marks: Mapping[str, int] | None = None) -> None:
-        self._marks = dict(marks or {})
+        self._marks: dict[str, dict[str, int]] = {}
+        for worker, sequence in (marks or {}).items():
+            self.move(worker, sequence)
 
     def get(self, worker: str) -> int:
         """The mark of a worker, 0 if there is none."""
-        return self._marks.get(worker, 0)
+        return self._marks.get(name_of(worker), {}).get(worker, 0)
 
     def move(self, worker: str, sequence: int) -> bool:
         """Move a mark up; False if the sequence is not above it, so a repeat."""
-        before = self._marks.pop(worker, 0)
-        self._marks[worker] = max(before, sequence)
-        if len(self._marks) > MOST_MARKS:
-            self._marks.pop(next(iter(self._marks)))
+        marks = self._marks.setdefault(name_of(worker), {})
+        before = marks.pop(worker, 0)
+        marks[worker] = max(before, sequence)
+        if len(marks) > MOST_MARKS:
+            marks.pop(next(iter(marks)))
         return sequence > before
+
+    def forget(self, name: str) -> None:
+        """Nothing of a name is on its way any more."""
+        self._marks.pop(name, None)
 
     def as_dict(self) -> dict[str, int]:
         """For a checkpoint."""
-        return dict(self._marks)
+        return {worker: mark for marks in self._marks.values() for worker, mark in marks.items()}
 
 
 class WorkerLink(Protocol):
@@ -169,6 +191,11 @@ class LearnerLink(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release what it holds."""
+
+
+def name_of(worker: str) -> str:
+    """The name that a worker belongs to, such as alice of alice.1.5f3a9c."""
+    return worker.partition(".")[0]
 
 
 def version_of(generation: int, number: int) -> int:

@@ -7,7 +7,7 @@ import torch
 from soulsai.checkpoints.store import CheckpointStore
 from soulsai.config import load_preset, with_settings
 from soulsai.errors import DivergedError
-from soulsai.learning.loop import STEPS_PER_ITERATION
+from soulsai.learning.loop import REFUSED_IN_A_ROW, STEPS_PER_ITERATION
 from soulsai.learning.wiring import build_loop, build_world
 
 FIGHTS = ["fight.number=4", "network.hidden=[8]", "q.batch=16", "replay.capacity=2000", "q.warmup_steps=300"]
@@ -151,9 +151,13 @@ def test_numbers_that_are_none_end_the_loop(case):
         loop.iterate()
 
 
-def test_a_loss_that_is_infinite_is_divergence_too(monkeypatch):
+def test_a_loss_that_stays_infinite_is_divergence_too(monkeypatch):
     loop = begun("smoke", "fight.number=8", "ppo.minibatch=128")
     monkeypatch.setattr(loop.learner, "update", lambda limit_s: {"loss/value": torch.tensor(float("inf"))})
-    loop.learner.take = lambda chunk: setattr(loop.counters, "steps", 1000)
-    with pytest.raises(DivergedError, match="loss/value is inf at step 1,000"):
+    loop.learner.take = lambda chunk: setattr(loop.counters, "steps", loop.counters.steps + 1000)
+    assert "loss/value" not in (metrics := loop.iterate())
+    assert metrics["updates_refused"] == loop.counters.updates_refused == 1
+    for _ in range(REFUSED_IN_A_ROW - 2):
+        loop.iterate()
+    with pytest.raises(DivergedError, match="loss/value is inf at step 20,000"):
         loop.iterate()

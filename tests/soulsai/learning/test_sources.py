@@ -8,7 +8,9 @@ import pytest
 from soulsai.algorithms.algorithm import algorithm_of
 from soulsai.algorithms.replay_learner import CHUNKS_OWED
 from soulsai.config import load_preset, with_settings
+from soulsai.errors import DivergedError
 from soulsai.experience import Sizes
+from soulsai.learning import training as training_module
 from soulsai.learning.session import Fleet, run_session
 from soulsai.learning.sources import Start
 from soulsai.learning.training import Training
@@ -217,6 +219,53 @@ def test_a_killed_learner_gets_again_what_no_checkpoint_holds(config, memory_lin
     assert memory_link.policies[-1][0] > max(versions)
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["in an update", "in a checkpoint"])
+@pytest.mark.parametrize("config", [Q, PPO], ids=["q", "ppo"])
+def test_a_learner_that_diverged_goes_back_to_its_checkpoint(config, late, memory_link, tmp_path, new_run_of):
+    """Nothing broken is saved or published, what came since is dropped, and learning goes on."""
+    said, view = [], Silent()
+    view.say = said.append
+    run = new_run_of(config, tmp_path / "run")
+    training = Training(run, config, view=view, stop=lambda: False, loop=loop_of(config, memory_link))
+    training.begin()
+    play(config, memory_link, 4)
+    training.loop.iterate()
+    training.save()
+    good, step = next(iter(training.networks().values())).clone(), training.loop.counters.steps
+    play(config, memory_link, 2)
+    (last,) = memory_link.messages[-1:]
+    memory_link.messages = [resent(last, config, "v.1.000000", 1)]
+    training.loop.iterate()
+    flat = training.loop.learner.flats["network"].data
+    flat[-1] = float("nan")
+    published = len(memory_link.policies)
+    if late:
+        training.save()
+    else:
+        for worker in ("x.1.000000", "y.1.000000", "z.1.000000", "a.1.000000"):
+            memory_link.messages.append(resent(last, config, worker, 1))
+        training._iterated()
+    assert training.loop.learner.is_finite()
+    assert training.loop.counters.steps == step
+    assert bool((next(iter(training.networks().values())) == good).all())
+    assert f"back to the checkpoint of step {step:,}" in said[-1]
+    assert {reason for _, reason in memory_link.dropped} == {"diverged"}
+    for _, frame in memory_link.policies[published:]:
+        unpack_policy(frame, run="run")  # refuses what is not finite
+    play(config, memory_link, 4)
+    memory_link.messages = [
+        resent(message, config, "b.1.000000", number) for number, message in enumerate(memory_link.messages, 1)
+    ]
+    training.loop.iterate()
+    assert training.loop.counters.steps > step
+    for _ in range(training_module.TRIES - 1):
+        flat[-1] = float("nan")
+        training.save()
+    flat[-1] = float("nan")
+    with pytest.raises(DivergedError, match=f"the checkpoint of step {step:,} is kept"):
+        training.save()
+
+
 class Silent:
     def say(self, text):
         pass
@@ -264,10 +313,10 @@ def test_of_too_many_workers_those_heard_of_last_are_remembered(memory_link, mon
     play(Q, memory_link, 1)
     (message,) = memory_link.messages
     oldest = "a.1.000000"
-    for number, worker in enumerate([oldest, "b.1.000000", "c.1.000000", oldest, "d.1.000000"], 1):
+    for number, worker in enumerate([oldest, "a.2.000000", "a.3.000000", oldest, "a.4.000000"], 1):
         memory_link.messages = [resent(message, Q, worker, number)]
         loop.iterate()
-    assert loop.source.notes()["marks"] == {"c.1.000000": 3, oldest: 4, "d.1.000000": 5}
+    assert loop.source.notes()["marks"] == {"a.3.000000": 3, oldest: 4, "a.4.000000": 5}
     memory_link.messages = [resent(message, Q, oldest, 4)]
     loop.iterate()
     assert [delivery.worker for delivery in memory_link.repeated] == [oldest]

@@ -1,5 +1,7 @@
 """Adam over a flat tensor is torch's, on the processor and elsewhere."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -43,11 +45,20 @@ def test_clip_by_hand():
     assert flat.grad.tolist() == pytest.approx([0.6, 0.8], abs=1e-5)
 
 
-def test_what_is_no_number_reaches_the_weights():
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
+def test_a_gradient_that_is_no_number_is_refused(wrong, compiled):
     flat, adam = made()
-    flat.grad.fill_(0.1)[3] = float("nan")
-    assert adam.step(0.5) != adam.step(0.5)
-    assert flat.data.isnan().any()
+    adam._compiled = compiled
+    before = flat.data.clone()
+    flat.grad.fill_(0.1)[3] = wrong
+    assert not math.isfinite(float(adam.step(0.5)))
+    assert torch.equal(flat.data, before)
+    assert adam.refused == int(compiled)
+    flat.grad.fill_(0.1)
+    adam.step(0.5)
+    assert flat.data.isfinite().all()
+    assert not torch.equal(flat.data, before)
 
 
 def test_a_saved_one_goes_on_bit_for_bit():

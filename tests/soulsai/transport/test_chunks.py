@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from soulsai.acting.rollouts import ROLLOUT
-from soulsai.experience import LARGEST, Chunk, Ended, Schema
+from soulsai.experience import LARGEST, Chunk, Ended, Limits, Schema
 from soulsai.replay.n_step import TRANSITION
 from soulsai.transport.chunks import MOST_STEPS_PER_ROW, pack_chunk, unpack_chunk
 from soulsai.transport.frames import BadFrame, Kind, decode, encode, peek
@@ -43,6 +43,7 @@ def chunk_of(schema, rows, episodes=2, seed=0):
             columns[name] = rng.uniform(low, high, shape).astype(np.float32)
     if "masks" in columns:
         np.put_along_axis(columns["masks"], columns["actions"][..., None], True, -1)
+        columns["continues"].reshape(-1)[:episodes] = False
     return Chunk(columns, ended(episodes, schema.terms), rows + 17)
 
 
@@ -62,8 +63,8 @@ def pack(chunk, schema=None, **about):
     return pack_chunk(chunk, schema or schema_of(chunk), **(ABOUT | about))
 
 
-def read(data, schema, run="run-1"):
-    return unpack_chunk(data, schema, run=run)
+def read(data, schema, run="run-1", **how):
+    return unpack_chunk(data, schema, run=run, **how)
 
 
 def refusal(data, schema, **how):
@@ -289,6 +290,67 @@ def test_steps_are_in_proportion_to_rows():
         reason, text = refusal(pack(replace(one, steps=steps)), TRANSITIONS)
         assert reason == "invalid"
         assert f"{steps} steps cannot be those of 1 decisions" in text
+
+
+BOX = Limits(
+    low=np.array([-1.0, 0, 0, 0, 0, 0], np.float32) - 4,
+    high=np.array([1.0, 1, 1, 1, 1, 9], np.float32) + 4,
+    numbers={"rewards": (-5.0, 5.0), "values": (-50.0, 50.0), "log_probs": (-20.0, 1e-4)},
+    rows=12,
+    steps_per_row=2,
+    length=100,
+    term=5.0,
+)
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "value", "told"),
+    [
+        (transitions, "observations", 6.0, "number 0 of observations is 6, not -5 to 5"),
+        (transitions, "next_observations", -6.0, "number 0 of next_observations"),
+        (rollout, "observations", 3e8, "number 0 of observations"),
+        (transitions, "rewards", 5.1, "rewards"),
+        (rollout, "values", -51.0, "values"),
+        (rollout, "log_probs", -21.0, "log_probs"),
+        (transitions, "ended_lengths", 101, "ended_lengths"),
+        (transitions, "ended_terms", 5.1, "ended_terms are more than 5 a step"),
+    ],
+)
+def test_what_no_worker_of_the_run_can_have_played(make, name, value, told):
+    chunk = make()
+    data, schema = pack(chunk), schema_of(chunk)
+    assert read(data, schema, limits=BOX)[1].rows == chunk.rows
+    array = decode(data, Kind.CHUNK).arrays[name]
+    wrong = remade(data, arrays={name: poked(array, value)})
+    assert read(wrong, schema)[1].rows == chunk.rows  # of another run it may be right
+    reason, text = refusal(wrong, schema, limits=BOX)
+    assert reason == "invalid"
+    assert told in text
+
+
+def test_every_number_of_an_observation_has_its_own_limits():
+    chunk = transitions()
+    chunk.columns["observations"][3, 5] = 12.9
+    assert_same(read(pack(chunk), TRANSITIONS, limits=replace(BOX, steps_per_row=100))[1], chunk)
+    chunk.columns["observations"][3, 4] = 5.1
+    assert "number 4 of observations is 5.1, not -4 to 5" in refusal(pack(chunk), TRANSITIONS, limits=BOX)[1]
+
+
+def test_more_rows_than_a_message_of_the_run_holds():
+    assert "it has 13 rows, not 1 to 12" in refusal(pack(transitions(13)), TRANSITIONS, limits=BOX)[1]
+
+
+def test_steps_are_counted_by_rows_whatever_the_header_says():
+    one = replace(transitions(1, 0), steps=9999)
+    header, chunk = read(pack(one), TRANSITIONS, limits=BOX)
+    assert (header.steps, chunk.steps) == (9999, 2)
+
+
+def test_no_more_episodes_than_end_in_a_rollout():
+    chunk = rollout()
+    chunk.columns["continues"][:] = True
+    chunk.columns["continues"][0, 0] = False
+    assert "2 episodes ended, but only 1 do not go on" in refusal(pack(chunk), ROLLOUTS)[1]
 
 
 def test_no_more_episodes_than_rows():

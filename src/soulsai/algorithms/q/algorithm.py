@@ -81,6 +81,10 @@ class QLearning(Algorithm):
         """The discount of an environment step."""
         return config.section(QConfig).gamma
 
+    def decisions_of_row(self, config: Config) -> int:
+        """Those before the bootstrap."""
+        return config.section(QConfig).n_step
+
     def findings(self, config: Config, sample: Sample) -> Iterator[Finding]:
         """Numbers that are far from those that ever led anywhere."""
         return findings(config, sample)

@@ -74,6 +74,10 @@ class SAC(Algorithm):
         """The discount of an environment step."""
         return config.section(SACConfig).gamma
 
+    def decisions_of_row(self, config: Config) -> int:
+        """Those before the bootstrap."""
+        return config.section(SACConfig).n_step
+
     def findings(self, config: Config, sample: Sample) -> Iterator[Finding]:
         """Odd learning rates, and a warm-up that never ends."""
         sac = config.section(SACConfig)

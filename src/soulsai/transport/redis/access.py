@@ -52,14 +52,29 @@ def revoke(admin: redis.Redis, keys: Keys, name: str, warn: Warn = log.warning) 
     _keep_users(admin, warn)
 
 
+def set_locked(admin: redis.Redis, name: str, *, is_locked: bool) -> bool:
+    """Lock an invited name out, with all its connections, or let it in again; False if this user may not do that."""
+    client: Any = admin
+    try:
+        if name not in {line[1] for line in user_lines(admin)}:
+            return True  # revoked meanwhile
+        _manage(admin, "SETUSER", name, "off" if is_locked else "on")
+        if is_locked:
+            client.execute_command("CLIENT", "KILL", "USER", name)
+    except (TransportError, NoPermissionError):
+        return False
+    return True
+
+
 def renew_rights(admin: redis.Redis, keys: Keys, warn: Warn = log.warning) -> None:
     """Give everyone invited the rights that workers have today, with the passwords of before.
 
-    For a server or a package that was updated, and for users whose names Redis has lost with its data.
+    For a server or a package that was updated, for users whose names Redis has lost with its data, and for those who
+    were locked out when the learner ended.
     """
     users = sorted(_users_of(admin, keys))
     for name in users:
-        _manage(admin, "SETUSER", name, "resetkeys", *_rights(admin, keys, name))
+        _manage(admin, "SETUSER", name, "on", "resetkeys", *_rights(admin, keys, name))
         _list_as_invited(admin, keys, name)
     if users:
         _keep_users(admin, warn)

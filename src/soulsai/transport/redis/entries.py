@@ -29,6 +29,9 @@ LEFT = "left"
 MOST_ABOUT = 16
 MOST_COMMANDS = 64
 
+BUFFER_FULL, OVERSIZED, UNSENT = WORKER_REASONS = ("buffer_full", "oversized", "unsent")
+"""Why workers drop rows themselves; they may name no other reason."""
+
 Reason = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9_-]{1,40}\Z")]
 Dropped = Annotated[dict[Reason, Count], msgspec.Meta(max_length=32)]
 
@@ -77,7 +80,7 @@ def write_entry(message: Message, sent_s: float, pushed: int) -> bytes:
     return HEAD.pack(sent_s, pushed) + message.frame
 
 
-def read_entry(name: str, data: bytes) -> Entry | None:
+def read_entry(name: str, data: bytes, most_rows: int = MOST_ROWS) -> Entry | None:
     """What an entry in the list of a name is, from its beginning; None if no worker of that name has written it."""
     if not HEAD.size < len(data) <= LARGEST_ENTRY:
         return None
@@ -86,7 +89,7 @@ def read_entry(name: str, data: bytes) -> Entry | None:
         header = peek(memoryview(data)[HEAD.size :])
     except BadFrame:
         return None
-    if not is_worker(header.worker, name) or not 0 < header.rows <= MOST_ROWS or not 0 < header.sequence < MOST:
+    if not is_worker(header.worker, name) or not 0 < header.rows <= most_rows or not 0 < header.sequence < MOST:
         return None
     return Entry(
         header.worker, header.sequence, header.rows, sent_s if math.isfinite(sent_s) else 0.0, min(pushed, MOST - 1)

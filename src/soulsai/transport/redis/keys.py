@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from soulsai.errors import TransportError
+from soulsai.transport.links import name_of
 
 RUN = re.compile(r"[A-Za-z0-9._-]{1,80}")
 NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -83,7 +84,4 @@ class Keys:
         """The keys that the workers of this name may write; before protocol 3 that was a pattern."""
         return self.experience(name), self.beats(name), f"{self.prefix}from:{name}:*"
 
-    @staticmethod
-    def name_of(worker: str) -> str:
-        """The invited name that a worker belongs to."""
-        return worker.partition(".")[0]
+    name_of = staticmethod(name_of)

@@ -10,7 +10,7 @@ import logging
 import random
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
@@ -18,13 +18,15 @@ from typing import Any, NamedTuple, TypeVar
 from redis.exceptions import ResponseError, WatchError
 
 from soulsai.errors import TransportError
-from soulsai.transport.links import Account, LearnerLink, Message
-from soulsai.transport.redis.accounts import LOSSES, Accounts, Counts, account_of
+from soulsai.transport.links import Account, LearnerLink, Message, name_of
+from soulsai.transport.redis.access import set_locked
+from soulsai.transport.redis.accounts import LOSSES, MOST_CHUNKS, Accounts, Counts, account_of
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import FIRST_PAUSE_S, LONGEST_PAUSE_S, Refused, Retry, connect
-from soulsai.transport.redis.entries import HEAD, LARGEST_ENTRY, Beat, Entry, read_entry
+from soulsai.transport.redis.entries import HEAD, LARGEST_ENTRY, MOST_ROWS, Beat, Entry, read_entry
 from soulsai.transport.redis.keys import Keys
-from soulsai.transport.redis.report import SILENT_AFTER_S, is_beating, snapshot
+from soulsai.transport.redis.quota import DEFAULT, Quota
+from soulsai.transport.redis.report import MOST_BEATS, SILENT_AFTER_S, is_beating, snapshot
 
 OPEN, CLOSED = b"open", b"closed"
 GATE_S = 5
@@ -40,6 +42,12 @@ LOOK_S = 2.0
 """How often heartbeats are read."""
 FORGET_S = 3600.0
 """Heartbeats older than this are removed; the accounts stay."""
+FORGET_SILENT_S = 600.0
+"""The same of workers that never sent anything."""
+QUOTA = "quota"
+"""Why messages are thrown away of a name that takes more than its share of Redis."""
+COUNT_S = 10.0
+"""How often connections are counted."""
 SHORTEST_POLL_S, LONGEST_POLL_S = 0.002, 0.02
 PER_READ = 512
 """Messages that are taken at once, from all names together."""
@@ -47,8 +55,8 @@ PER_DROP = 512
 """The same of a name whose messages are only counted."""
 READ_BYTES = 2 * LARGEST_ENTRY
 """What messages that are taken at once from one name should not exceed, if they are as large as those before."""
-MOST_CHUNKS = 8192
-"""Messages of one name that may wait; workers keep to a smaller number by themselves."""
+MOST_GAP = 1_000_000
+"""Sequence numbers that a worker may leave out at once: one that was cut off for a day has dropped its oldest."""
 FIRST_BYTES = 256
 """Bytes at the beginning of an entry by which it is known again."""
 
@@ -105,6 +113,27 @@ STATE = f"""{GUARD}
 redis.call('SET', KEYS[5], ARGV[2], 'EX', ARGV[3])
 redis.call('EXPIRE', KEYS[6], ARGV[4])
 for i = 5, #ARGV, 2 do redis.call('HSET', KEYS[4], ARGV[i], ARGV[i + 1]) end
+"""
+USAGE = f"""{GUARD}
+local found, most = {{}}, tonumber(ARGV[2])
+for i = 4, #KEYS, 2 do
+  local inbox, beats = KEYS[i], KEYS[i + 1]
+  local kind = redis.call('TYPE', beats).ok
+  if kind ~= 'hash' and kind ~= 'none' then redis.call('UNLINK', beats) end
+  local length, fields = tonumber(redis.pcall('LLEN', inbox)) or 0, redis.call('HLEN', beats)
+  local bytes = redis.call('MEMORY', 'USAGE', inbox, 'SAMPLES', 0) or 0
+  if fields <= most then bytes = bytes + (redis.call('MEMORY', 'USAGE', beats, 'SAMPLES', 0) or 0) end
+  found[#found + 1] = {{bytes, fields, length}}
+end
+return found
+"""
+"""What the keys of each name take up; heartbeats that are none are removed."""
+CLEAR = f"""{GUARD}
+local removed = tonumber(redis.call('HGET', KEYS[2], ARGV[2]) or '0')
+local length = tonumber(redis.pcall('LLEN', KEYS[4])) or 0
+redis.call('UNLINK', KEYS[4], KEYS[5])
+redis.call('HSET', KEYS[2], ARGV[2], removed + length)
+return {{removed, length}}
 """
 FORGET = f"""{GUARD}
 if redis.call('SISMEMBER', KEYS[4], ARGV[2]) == 0 or redis.call('LLEN', KEYS[5]) > 0 then return 0 end
@@ -166,15 +195,18 @@ class RedisLearnerLink(LearnerLink):
         stop: Callable[[], bool] = lambda: False,
         silent_after_s: float = SILENT_AFTER_S,
         max_chunks: int = MOST_CHUNKS,
+        most_rows: int = MOST_ROWS,
+        quota: Quota = DEFAULT,
     ) -> None:
+        """`most_rows` is what a message of this run can hold, `quota` what a name may use."""
         super().__init__()
         self._keys, self._place = Keys(address.run), address.place
         self._client: Any = connect(address, client="souls-learner")
-        texts = (TAKE_OVER, LISTS, WRITE, STATE, FORGET)
+        texts = (TAKE_OVER, LISTS, WRITE, STATE, USAGE, CLEAR, FORGET)
         self._scripts = {text: self._client.register_script(text) for text in texts}
         self._retry = Retry(address, 0.0)
         self._patience_s, self._say, self._stop = patience_s, say, stop
-        self._silent_after_s, self._max_chunks = silent_after_s, max_chunks
+        self._silent_after_s, self._max_chunks, self._most_rows = silent_after_s, max_chunks, most_rows
         self._closed = threading.Event()
         self._lock = threading.RLock()
         self._generation = 0  # 0 until it has taken over
@@ -184,6 +216,10 @@ class RedisLearnerLink(LearnerLink):
         self._names: list[str] = []
         self._revoked: list[str] = []
         self._flooding: set[str] = set()
+        self._quota = quota
+        self._read_of: dict[str, list[float]] = {}  # messages and bytes of each name since the last look
+        self._locked: dict[str, float] = {}  # names that are locked out, and until when
+        self._next_count_s = 0.0
         self._complained: set[str] = set()
         self._welcome: bytes | None = None
         self._policy: tuple[int, bytes] | None = None
@@ -194,7 +230,7 @@ class RedisLearnerLink(LearnerLink):
         self._beating = 0
         self._failing_since_s: float | None = None
         self._failures = 0
-        self._next_refresh_s = self._next_look_s = 0.0
+        self._next_refresh_s = self._next_look_s = self._looked_s = 0.0
 
     # What comes in
 
@@ -257,23 +293,26 @@ class RedisLearnerLink(LearnerLink):
         return messages
 
     def _take(self, name: str, inbox: _Inbox, entries: Sequence[bytes]) -> list[Message]:
-        """Those of the entries that are new; what a checkpoint holds already is settled."""
+        """Those of the entries that are new."""
         messages = []
+        use = self._read_of.setdefault(name, [0.0, 0.0])
+        use[0] += len(entries)
+        use[1] += sum(map(len, entries))
         inbox.entry_bytes = max(map(len, entries), default=inbox.entry_bytes)
         for data in entries:
             assert inbox.next is not None
-            entry = read_entry(name, data)
+            entry = read_entry(name, data, self._most_rows)
+            if entry and self._accounts.gap(entry) > MOST_GAP:
+                entry = None
             inbox.read.append(_Read(inbox.next, entry, data[:FIRST_BYTES]))
             inbox.next += 1
             if entry is None:
                 self._accounts.count_unreadable(name)
                 self._complain(name, f"{name} sends what no worker writes: it is counted and thrown away")
             elif self._accounts.take(entry):
-                if entry.sequence <= self._stored.get(entry.worker):
-                    self._accounts.settle(entry.worker, entry.sequence, None)
-                else:
-                    frame = memoryview(data)[HEAD.size :]
-                    messages.append(Message(entry.worker, entry.sequence, entry.rows, frame, entry.sent_s))
+                is_held = entry.sequence <= self._stored.get(entry.worker)
+                frame = memoryview(data)[HEAD.size :]
+                messages.append(Message(entry.worker, entry.sequence, entry.rows, frame, entry.sent_s, is_held=is_held))
         return messages
 
     def _wanted(self, name: str, messages: list[Message], waiting: int) -> list[Message]:
@@ -297,15 +336,55 @@ class RedisLearnerLink(LearnerLink):
             self._complained.add(name)
             log.warning("%s", text)
 
+    # Who takes too much
+
+    def _check_quotas(self, passed_s: float) -> None:
+        """Throw away what is beyond the quota of a name, and lock the name out for a while."""
+        now_s = time.monotonic()
+        for name in [name for name, until_s in self._locked.items() if now_s >= until_s]:
+            del self._locked[name]
+            set_locked(self._client, name, is_locked=False)
+        if not self._names:
+            return
+        keys = [key for name in self._names for key in (self._keys.experience(name), self._keys.beats(name))]
+        used = self._run(USAGE, keys, [MOST_BEATS])
+        connections = self._connections()
+        for name, (in_redis, fields, length) in zip(self._names, used, strict=True):
+            messages, read = self._read_of.pop(name, (0.0, 0.0))
+            too_much = self._quota.exceeded(
+                memory=in_redis, waiting=length - self._max_chunks, workers=fields, connections=connections[name],
+                messages_per_s=messages / passed_s, bytes_per_s=read / passed_s,
+            )  # fmt: skip
+            if too_much:
+                self._lock_out(name, too_much)
+
+    def _connections(self) -> Counter[str]:
+        if time.monotonic() < self._next_count_s:
+            return Counter()
+        self._next_count_s = time.monotonic() + COUNT_S
+        return Counter(str(client["user"]) for client in self._client.client_list())
+
+    def _lock_out(self, name: str, why: str) -> None:
+        keys = [self._keys.experience(name), self._keys.beats(name)]
+        is_possible = set_locked(self._client, name, is_locked=True)
+        removed, length = self._run(CLEAR, keys, [name])
+        inbox = self._inboxes.setdefault(name, _Inbox())
+        self._accounts.refuse(name, QUOTA, max(0, length - len(inbox.read)))
+        inbox.read.clear()
+        inbox.next = inbox.removed = inbox.remove_to = removed + length
+        self._locked[name] = time.monotonic() + self._quota.locked_s
+        locked = f"and is locked out for {self._quota.locked_s:.0f} s" if is_possible else "as often as it does"
+        self._say(f"{name} has {why}: what it had waiting is thrown away ({length:,} messages), {locked}")
+
     def _forget(self, name: str) -> None:
         """Nothing is left of a name that is not invited any more, but the accounts."""
         of_name = [self._keys.experience(name), self._keys.beats(name)]
         if not self._run(FORGET, [self._keys.revoked, *of_name], [name]):
             return
         for worker, beat in self._beats.items():
-            if Keys.name_of(worker) == name:
+            if name_of(worker) == name:
                 self._accounts.keep_beat(worker, beat)
-        self._beats = {worker: beat for worker, beat in self._beats.items() if Keys.name_of(worker) != name}
+        self._beats = {worker: beat for worker, beat in self._beats.items() if name_of(worker) != name}
         del self._inboxes[name]
         self._next_refresh_s = 0.0
 
@@ -315,7 +394,7 @@ class RedisLearnerLink(LearnerLink):
         """Acknowledge, in one step with the accounts; if Redis cannot be reached, as soon as it can."""
         with self._lock:
             for message in stored:
-                self._accounts.settle(message.worker, message.sequence, None)
+                self._accounts.settle(message.worker, message.sequence, None, message.played)
             for message, reason in dropped:
                 self._accounts.settle(message.worker, message.sequence, reason)
         self._try("settle experience", self._write)
@@ -393,9 +472,9 @@ class RedisLearnerLink(LearnerLink):
         """Of all worker lives; as last known while Redis cannot be reached."""
         self._try("read the accounts", self._look)
         with self._lock:
-            counts, beats = self._accounts.counts, self._beats
+            counts, beats, in_flight = self._accounts.counts, self._beats, self._accounts.in_flight
             return [
-                account_of(worker, counts.get(worker, Counts()), beats.get(worker, Beat()))
+                account_of(worker, counts.get(worker, Counts()), beats.get(worker, Beat()), in_flight(worker))
                 for worker in {**dict.fromkeys(counts), **dict.fromkeys(beats)}
             ]
 
@@ -407,14 +486,19 @@ class RedisLearnerLink(LearnerLink):
 
     def _look(self) -> None:
         """Read what workers say of themselves."""
-        self._next_look_s = time.monotonic() + LOOK_S
+        before_s, self._looked_s = self._looked_s, time.monotonic()
+        self._next_look_s = self._looked_s + LOOK_S
+        if self._generation:
+            self._check_quotas(max(self._looked_s - before_s, LOOK_S / 2))
         seen = snapshot(self._client, self._keys, entries=False)
         self._beats = seen.beats
         self._beating = sum(is_beating(beat, seen.now_s, self._silent_after_s) for beat in seen.beats.values())
         for worker, beat in seen.beats.items():
-            if seen.now_s - beat.time_s > FORGET_S:
+            is_read = name_of(worker) in self._inboxes  # so that its account is known
+            forget_s = FORGET_S if worker in self._accounts.counts else FORGET_SILENT_S
+            if seen.now_s - beat.time_s > forget_s and is_read:
                 self._accounts.keep_beat(worker, beat)
-                self._client.hdel(self._keys.beats(Keys.name_of(worker)), worker)
+                self._client.hdel(self._keys.beats(name_of(worker)), worker)
 
     def close(self) -> None:
         """Write what is settled, once, and release what it holds. What is not comes to the next learner."""

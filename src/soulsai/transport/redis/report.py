@@ -13,13 +13,14 @@ import msgspec
 import redis
 
 from soulsai.transport.frames import HEADER_AT, LARGEST_HEADER
-from soulsai.transport.links import Account, Marks, lag_of
+from soulsai.transport.links import Account, Marks, lag_of, name_of
 from soulsai.transport.redis.accounts import LOSSES, Counts, account_of
 from soulsai.transport.redis.entries import (
     EVERYONE,
     HEAD,
     LARGEST_BEAT,
     LEFT,
+    MOST_ROWS,
     STOP,
     Beat,
     Command,
@@ -36,10 +37,12 @@ SILENT_AFTER_S = 10.0
 HANG_S = 60.0
 KNOWN_STATES = ("starting", "playing", "waiting")
 BUSY = ("playing", "waiting")
-STILL_S = 3.0
-"""After so long without a step the last known speed is no longer true."""
 MOST_BEATS = 2000
 """Workers of one name that are looked at."""
+RATES, MOST_ROWS_OF_RUN = "rates", "most_rows"
+"""What the learner tells: the steps a second that it receives from each worker, and the rows of a message at most."""
+EARLY_S = 60
+"""How far a heartbeat may be ahead of the clock of Redis."""
 PARTS = ("learner", "workers", "names", "total", "unreadable")
 
 Report = dict[str, Any]
@@ -68,7 +71,8 @@ local function entries(key)
 end
 local names = {}
 for i = 3, #KEYS, 2 do
-  names[#names + 1] = {beats(KEYS[i]), with_entries and entries(KEYS[i + 1]) or {}}
+  local length = redis.pcall('LLEN', KEYS[i + 1])
+  names[#names + 1] = {beats(KEYS[i]), with_entries and entries(KEYS[i + 1]) or {}, tonumber(length) or 0}
 end
 return {redis.call('TIME'), redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]), names}
 """
@@ -84,47 +88,83 @@ class Snapshot:
     counts: Mapping[str, Counts]
     beats: Mapping[str, Beat]
     unreadable: Mapping[str, int]
-    in_flight: Mapping[str, int] | None
-    """Rows on their way by worker, each chunk once; None if they were not counted."""
+    refused: Mapping[str, Mapping[str, int]]
+    """Messages of a name that were thrown away unopened, by reason."""
+    in_flight: Mapping[str, int]
+    """Rows on their way by worker, each chunk once. Where they were not counted, what workers say of them, and no more
+    than the entries of their name can hold."""
+    is_counted: bool
+    rates: Mapping[str, float]
+    """Steps a second of each worker, as the learner receives them."""
 
     def lives(self) -> list[str]:
         """All worker lives that left a trace."""
         counted = (worker for worker, counts in self.counts.items() if counts.received() or counts.pushed)
-        return sorted({*counted, *self.beats, *(self.in_flight or {})})
+        return sorted({*counted, *self.beats, *self.in_flight})
 
     def account(self, worker: str) -> Account:
-        """Both sides of the account of a worker life."""
+        """The account of a worker life."""
         counts, beat = self.counts.get(worker, Counts()), self.beats.get(worker, Beat())
-        in_flight = None if self.in_flight is None else self.in_flight.get(worker, 0)
-        return account_of(worker, counts, beat, in_flight, is_lost=LOSSES in self.learner)
+        is_lost = self.is_counted and LOSSES in self.learner
+        return account_of(worker, counts, beat, self.in_flight.get(worker, 0), is_lost=is_lost)
+
+    def missing(self, worker: str) -> int:
+        """Rows that a worker says are in Redis, and that neither came nor are there nor were lost."""
+        account, beat = self.account(worker), self.beats.get(worker, Beat())
+        own = self.counts.get(worker, Counts()).own_drops(beat)
+        return max(0, beat.pushed - (account.sent - sum(own.values())))
 
 
 def snapshot(admin: redis.Redis, keys: Keys, *, entries: bool) -> Snapshot:
-    """Read everything in one step; the rows on their way only where they are asked for."""
+    """Read everything in one step; the rows on their way are counted only where that is asked for."""
     client: Any = admin
     names = sorted(_text(name) for name in client.sunion(keys.names, keys.revoked))
     of_names = [key for name in names for key in (keys.beats(name), keys.experience(name))]
     limits = (MOST_BEATS, LARGEST_BEAT, HEAD.size + HEADER_AT + LARGEST_HEADER)
-    time, learner, accounts, found = client.register_script(SNAPSHOT)(
+    time, state, accounts, found = client.register_script(SNAPSHOT)(
         keys=[keys.learner, keys.accounts, *of_names], args=["1" if entries else "0", *limits]
     )
+    learner = {_text(key): _text(value) for key, value in _pairs(state).items()}
+    most_rows = int(learner.get(MOST_ROWS_OF_RUN, MOST_ROWS))
     counts = {_text(who): msgspec.json.decode(value, type=Counts) for who, value in _pairs(accounts).items()
               if is_worker(_text(who))}  # fmt: skip
     beats: dict[str, Beat] = {}
     seen, in_flight = Marks({worker: one.settled for worker, one in counts.items()}), dict[str, int]()
-    for name, (told, lists) in zip(names, found, strict=True):
-        beats |= {_text(who): beat for who, value in told if is_worker(_text(who), name) and (beat := read_beat(value))}
-        for entry in (read_entry(name, data) for data in lists):
+    for name, (told, lists, length) in zip(names, found, strict=True):
+        latest_s = int(time[0]) + EARLY_S  # a heartbeat of tomorrow would be there for ever
+        own = {
+            _text(who): beat
+            for who, value in told
+            if is_worker(_text(who), name) and (beat := read_beat(value)) and beat.time_s < latest_s
+        }
+        beats |= own
+        for entry in (read_entry(name, data, most_rows) for data in lists):
             if entry and seen.move(entry.worker, entry.sequence):
                 in_flight[entry.worker] = in_flight.get(entry.worker, 0) + entry.rows
+        if not entries and length:
+            in_flight |= {
+                who: min(said, length * most_rows)
+                for who, beat in own.items()
+                if (said := beat.pushed - counts.get(who, Counts()).received()) > 0
+            }
     return Snapshot(
         now_s=int(time[0]) + int(time[1]) / 1e6,
-        learner={_text(key): _text(value) for key, value in _pairs(learner).items()},
+        learner=learner,
         counts=counts,
         beats=beats,
-        unreadable={Keys.name_of(who): one.unreadable for who, one in counts.items() if one.unreadable},
-        in_flight=in_flight if entries else None,
+        unreadable={name_of(who): one.unreadable for who, one in counts.items() if one.unreadable},
+        refused={name_of(who): one.refused for who, one in counts.items() if one.refused},
+        in_flight=in_flight,
+        is_counted=entries,
+        rates=_rates(learner.get(RATES, "")),
     )
+
+
+def _rates(text: str) -> dict[str, float]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, float])
+    except msgspec.MsgspecError:
+        return {}  # of another version, or none yet
 
 
 def look_at(admin: redis.Redis, keys: Keys, *, check: bool = False, **limits: float) -> Report:
@@ -139,18 +179,18 @@ def report_of(seen: Snapshot, *, silent_after_s: float = 0.0, hang_s: float = 0.
     accounts = [seen.account(worker) for worker in seen.lives()]
     workers = [_worker(seen, account, silent_after_s, hang_s) for account in accounts]
     report: Report = {
-        "learner": dict(seen.learner),
+        "learner": {key: value for key, value in seen.learner.items() if key != RATES},
         "workers": workers,
         "names": _names(workers),
         "total": _account(_sum(accounts)),
         "unreadable": dict(seen.unreadable),
+        "refused": {name: dict(refused) for name, refused in seen.refused.items()},
     }
-    if seen.in_flight is not None:
-        found = [(account, seen.in_flight.get(account.worker, 0)) for account in accounts]
+    if seen.is_counted:
         report["open"] = {
-            account.worker: {"expected": account.in_flight, "found": rows}
-            for account, rows in found
-            if account.in_flight != rows
+            account.worker: {"expected": account.in_flight + missing, "found": account.in_flight}
+            for account in accounts
+            if (missing := seen.missing(account.worker))
         }
     return report
 
@@ -213,7 +253,7 @@ def books_line(total: Mapping[str, Any]) -> str:
 def open_lines(report: Report) -> list[str]:
     """What does not close, if anything."""
     return [
-        f"{worker}: the counts do not add up: {rows['expected']:,} rows should be on their way, {rows['found']:,} are"
+        f"{worker}: the counts do not add up: it says {rows['expected']:,} rows are on their way, not {rows['found']:,}"
         for worker, rows in report.get("open", {}).items()
     ]
 
@@ -240,19 +280,20 @@ def _worker(seen: Snapshot, account: Account, silent_after_s: float, hang_s: flo
     if state == "starting" and account.sent:
         state = "playing"  # rows may come before the beat that tells of it
     newest = int(seen.learner.get("version", "0") or 0)
+    counts = seen.counts.get(account.worker, Counts())
     return {
         "worker": account.worker,
-        "name": Keys.name_of(account.worker),
+        "name": name_of(account.worker),
         "host": beat.about.get("host", ""),
         "problem": beat.about.get("problem", ""),
         "state": state,
         "lag": lag_of(newest, beat.policy) if newest and beat.policy else None,
-        "steps": beat.steps,
-        "steps_per_s": beat.steps_per_s if state in BUSY and beat.still_s < STILL_S else 0.0,
-        "episodes": beat.episodes,
-        "wins": beat.wins,
-        "fights": beat.fights,
-        "win_rate": beat.wins / beat.fights if beat.fights else None,
+        "steps": counts.steps,
+        "steps_per_s": seen.rates.get(account.worker, 0.0) if state in BUSY else 0.0,
+        "episodes": counts.episodes,
+        "wins": counts.wins,
+        "fights": counts.fights,
+        "win_rate": counts.wins / counts.fights if counts.fights else None,
         "seen_s": age_s if math.isfinite(age_s) else None,
         "restarts": beat.restarts,
         **_account(account),

@@ -18,7 +18,17 @@ from soulsai.transport.frames import LARGEST_FRAME
 from soulsai.transport.links import Account, Message, Progress
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import Refused, Retry, Stopped, connect
-from soulsai.transport.redis.entries import EVERYONE, LEFT, STOP, read_commands, write_beat, write_entry
+from soulsai.transport.redis.entries import (
+    BUFFER_FULL,
+    EVERYONE,
+    LEFT,
+    OVERSIZED,
+    STOP,
+    UNSENT,
+    read_commands,
+    write_beat,
+    write_entry,
+)
 from soulsai.transport.redis.keys import Keys
 from soulsgym.errors import MisuseError
 
@@ -39,9 +49,6 @@ FULL_S = (0.2, 0.4)
 """Pause while Redis has no memory or no disk left."""
 PAUSE_S = 0.5
 """How long at most until one that waits notices that the link has ended."""
-BUFFER_FULL = "buffer_full"
-OVERSIZED = "oversized"
-UNSENT = "unsent"
 REVOKED = "revoked"
 STOPPED = "stopped by the operator"
 SLACK_S = 1.0

@@ -60,15 +60,16 @@ class Book:
 
     account: Account
     measured: int
+    missing: int  # rows that by the word of the worker are on their way too
 
     @property
     def closes(self):
-        return self.account.in_flight == self.measured
+        return self.account.in_flight == self.measured and not self.missing
 
 
 def check_books(admin, keys):
     seen = snapshot(admin, keys, entries=True)
-    return [Book(seen.account(worker), seen.in_flight.get(worker, 0)) for worker in seen.lives()]
+    return [Book(seen.account(worker), seen.in_flight.get(worker, 0), seen.missing(worker)) for worker in seen.lives()]
 
 
 def look(admin, keys, **limits):

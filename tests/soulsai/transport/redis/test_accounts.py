@@ -62,7 +62,7 @@ def test_accounts_are_the_same_for_a_new_learner():
     second = Accounts()
     second.load(as_bytes(first.fields()))
     assert second.counts == {
-        WORKER: Counts(settled=3, stored=20, pushed=30, dropped={"stale": 10}),
+        WORKER: Counts(settled=3, stored=20, pushed=30, dropped={"stale": 10}, largest=10),
         "alice.0.000000": Counts(unreadable=1),
     }
     assert [number for number in range(1, 6) if second.take(entry(number))] == [4, 5]
@@ -82,8 +82,10 @@ def test_rows_that_are_missing_before_a_chunk_are_lost():
     [
         (0, 0, False, 30, {"stale": 10}, 0),  # Never written: what was received counts.
         (50, 20, False, 50, {"stale": 10}, 20),
-        (50, 0, False, 50, {"stale": 10}, 20),  # 20 rows are nowhere: that does not close.
+        (50, 0, False, 30, {"stale": 10}, 0),  # What nobody has received is not counted, whatever is said of it.
+        (10**14, 0, False, 30, {"stale": 10}, 0),
         (50, 0, True, 50, {"stale": 10, LOST: 20}, 0),
+        (10**14, 0, True, 30 + 100_000, {"stale": 10, LOST: 100_000}, 0),
         (0, 20, True, 50, {"stale": 10}, 20),
     ],
 )
@@ -95,12 +97,29 @@ def test_both_sides_of_an_account(told, in_flight, is_lost, sent, dropped, left)
 
 def test_the_mark_not_moved_for_longest_is_forgotten_first():
     marks = Marks()
+    assert marks.move("bob.1.bbbbbb", 7)
     for number in range(MOST_MARKS):
-        assert marks.move(f"w{number}", 1)
-    assert marks.move("w0", 2)  # It lives longest, and is heard of.
-    assert marks.move("new", 1)
-    assert (marks.get("w0"), marks.get("w1"), len(marks.as_dict())) == (2, 0, MOST_MARKS)
-    assert not marks.move("w0", 1)
+        assert marks.move(f"w.{number}", 1)
+    assert marks.move("w.0", 2)  # It lives longest, and is heard of.
+    assert marks.move("w.new", 1)
+    assert (marks.get("w.0"), marks.get("w.1"), len(marks.as_dict())) == (2, 0, MOST_MARKS + 1)
+    assert not marks.move("w.0", 1)
+    assert marks.get("bob.1.bbbbbb") == 7  # However many lives another name invents.
+
+
+def test_what_a_claim_can_count_is_what_its_sequence_left_out():
+    counts = Counts()
+    counts.add(entry(1, 10), None)
+    counts.add(entry(2, 10**14), None)
+    assert (counts.received(), counts.dropped) == (20, {})
+    counts.add(entry(4, 10**15), None)
+    assert counts.dropped == {LOST: 10}
+
+
+def test_what_workers_say_they_dropped_is_believed_within_reason():
+    counts = Counts(stored=10)
+    beat = Beat(dropped={"buffer_full": 10**14, "unsent": 7, "my-own-metric": 5})
+    assert counts.own_drops(beat) == {"buffer_full": 101_000, "unsent": 7}
 
 
 # The whole of it at full speed
@@ -114,9 +133,13 @@ class Turmoil:
         people = {name: replace(address, user=name, password=invite(admin, keys, name)) for name in ("alice", "bob")}
         self.learner = RedisLearnerLink(address)
         self.links = [
-            RedisWorkerLink(people["alice"], "alice.1.aaaaaa", max_chunks=40, buffer_bytes=1 << 20, waits=True),
-            RedisWorkerLink(people["alice"], "alice.2.aaaaab", max_chunks=40, buffer_bytes=1 << 20, waits=True),
-            RedisWorkerLink(people["bob"], "bob.1.bbbbbb", max_chunks=10, buffer_bytes=8_000, waits=False),
+            RedisWorkerLink(
+                people["alice"], "alice.1.aaaaaa", max_chunks=40, buffer_bytes=1 << 20, waits=True, beat_s=0.2
+            ),
+            RedisWorkerLink(
+                people["alice"], "alice.2.aaaaab", max_chunks=40, buffer_bytes=1 << 20, waits=True, beat_s=0.2
+            ),
+            RedisWorkerLink(people["bob"], "bob.1.bbbbbb", max_chunks=10, buffer_bytes=8_000, waits=False, beat_s=0.2),
         ]
         self.done = threading.Event()
         self.errors = []
@@ -229,16 +252,16 @@ def test_books_close_at_every_moment(turmoil, admin, keys):
 
 
 def forget_to_count(monkeypatch):
-    monkeypatch.setattr(Counts, "add", lambda self, entry, reason: setattr(self, "settled", entry.sequence))
+    monkeypatch.setattr(Counts, "add", lambda self, entry, *_: setattr(self, "settled", entry.sequence))
 
 
 def count_too_early(monkeypatch):
     settle = Accounts.settle
 
-    def settle_all(self, worker, sequence, reason):
+    def settle_all(self, worker, sequence, reason, played=None):
         if worker in self._open:
             self.counts[worker].settled = max(self.counts[worker].settled, sequence)
-        settle(self, worker, sequence, reason)
+        settle(self, worker, sequence, reason, played)
 
     monkeypatch.setattr(Accounts, "settle", settle_all)
 

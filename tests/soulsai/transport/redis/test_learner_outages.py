@@ -283,7 +283,7 @@ def test_rows_that_no_later_chunk_tells_of(alice, address, admin, keys, make_lea
     last = write_beat(Progress(), "left", 0.0, {}, time_s=time.time(), pushed=70)
     admin.hset(keys.beats("alice"), WORKER, last)
     (book,) = check_books(admin, keys)
-    assert (book.closes, book.account.in_flight, book.measured) == (False, 70, 0)
+    assert (book.closes, book.missing, book.measured) == (False, 70, 0)
     admin.flushall()
     until(lambda: not learner.receive(0.05) and admin.smembers(keys.names))
     admin.hset(keys.beats("alice"), WORKER, last)

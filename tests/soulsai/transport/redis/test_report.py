@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from redis_kit import check_books, look, parcel, until
+from redis_kit import append, check_books, look, parcel, until
 
 from soulsai.errors import TransportError
 from soulsai.transport.links import Progress
@@ -63,7 +63,8 @@ def test_states(admin, keys, said, ago_s, still_s, state):
 
 
 def test_who_has_sent_something_is_no_longer_starting(admin, keys):
-    beat(admin, keys, state="starting", pushed=64)
+    beat(admin, keys, state="starting", pushed=10)
+    append(admin, keys, 1)
     assert look(admin, keys)[0]["state"] == "playing"
 
 
@@ -75,9 +76,11 @@ def test_limits_of_the_states(admin, keys):
 
 def test_a_worker_and_the_learner(admin, keys):
     beat(admin, keys, host="den", pushed=80, dropped={"buffer_full": 20})
-    admin.hset(keys.learner, mapping={"version": 9, "steps": 1000})
+    rates = msgspec.json.encode({WORKER: 12.5})
+    admin.hset(keys.learner, mapping={"version": 9, "steps": 1000, "rates": rates, "most_rows": 20})
+    admin.rpush(keys.experience("alice"), b"one", b"two")
     counts = {
-        WORKER: Counts(7, 30, 35, {"stale": 5}),
+        WORKER: Counts(7, 30, 35, {"stale": 5}, steps=120, episodes=3, fights=2, wins=1),
         "bob.1.bbbbbb": Counts(3, 0, 50),
         "alice.0.000000": Counts(unreadable=3),
     }
@@ -85,13 +88,15 @@ def test_a_worker_and_the_learner(admin, keys):
     report = look_at(admin, keys)
     row, other = report["workers"]
     shown = ("worker", "name", "host", "lag", "steps_per_s", "episodes", "wins", "fights", "restarts")
-    assert [row[key] for key in shown] == [WORKER, "alice", "den", 2, 22.0, 5, 2, 4, 1]
-    assert (row["sent"], row["stored"], row["in_flight"]) == (100, 30, 45)
+    assert [row[key] for key in shown] == [WORKER, "alice", "den", 2, 12.5, 3, 1, 2, 1]
+    assert row["steps"] == 120  # what the learner has counted, whatever the heartbeat says
+    assert (row["sent"], row["stored"], row["in_flight"]) == (95, 30, 40)  # no more than two messages can hold
     assert row["dropped"] == {"buffer_full": 20, "stale": 5}
     assert [other[key] for key in ("worker", "state", "seen_s", "lag")] == ["bob.1.bbbbbb", "silent", None, None]
     total = report["total"]
-    assert (total["sent"], total["stored"], total["in_flight"]) == (150, 30, 95)
+    assert (total["sent"], total["stored"], total["in_flight"]) == (95, 30, 40)
     assert (report["learner"]["steps"], report["unreadable"]) == ("1000", {"alice": 3})
+    assert look_at(admin, keys, check=True)["open"] == {WORKER: {"expected": 45, "found": 0}}
 
 
 def test_an_empty_run(admin, keys):

@@ -1,0 +1,309 @@
+"""A member with valid credentials who means harm and speaks the raw protocol, against a learner that learns."""
+
+import json
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from redis.exceptions import AuthenticationError, ConnectionError
+from redis_kit import until
+
+import soulsai.transport.redis.learner as learner_module
+from soulsai.config import load_preset, with_settings
+from soulsai.experience import Chunk, Ended
+from soulsai.learning.limits import most_rows
+from soulsai.learning.sources import Start
+from soulsai.learning.wiring import build_fleet_loop
+from soulsai.transport.chunks import pack_chunk
+from soulsai.transport.links import Progress
+from soulsai.transport.redis.access import invite, revoke
+from soulsai.transport.redis.connection import connect
+from soulsai.transport.redis.entries import HEAD, write_beat
+from soulsai.transport.redis.quota import Quota
+from soulsai.transport.redis.report import look_at
+
+CONFIG = with_settings(
+    load_preset("cartpole-dqn"),
+    ["run.threads=1", "run.device=cpu", "run.steps=100000", "fleet.chunk_rows=64", "q.warmup_steps=64", "q.batch=16",
+     "q.burst=1", "network.hidden=[8]", "fleet.publish_every_s=0"],
+)  # fmt: skip
+EVE, BOB = "eve.1.eeeeee", "bob.1.bbbbbb"
+
+
+class Member:
+    """Someone invited, with a connection of his own and every right that an invitation gives."""
+
+    def __init__(self, siege, name):
+        self.keys, self.name, self.siege = siege.keys, name, siege
+        password = invite(siege.admin, siege.keys, name)
+        self.address = replace(siege.address, user=name, password=password)
+        self.client = connect(self.address)
+        self.sequence = self.pushed = 0
+
+    def chunk(self, rows=8, episodes=0, **columns):
+        """Experience as CartPole's, but for these columns."""
+        schema = self.siege.loop.learner.schema
+        made = schema.empty(rows)
+        made["observations"][:] = made["next_observations"][:] = np.random.default_rng(rows).uniform(-1, 1, (rows, 4))
+        made["rewards"][:], made["discounts"][:], made["next_masks"][:] = 1.0, 0.99, True
+        for column, value in columns.items():
+            made[column][:] = value
+        flags = np.zeros(episodes, np.bool_)
+        ended = Ended(np.full((episodes, 1), 20.0), np.full(episodes, 20), ~flags, flags, flags)
+        return Chunk(made, ended, rows)
+
+    def send(self, chunk=None, worker="", sequence=0, rows_said=None, pushed=None, policy=1):
+        """Push a chunk under a worker id, and whatever is to be said about it."""
+        chunk, worker = chunk or self.chunk(), worker or {"eve": EVE, "bob": BOB}[self.name]
+        self.sequence = sequence or self.sequence + 1
+        frame = pack_chunk(chunk, self.siege.loop.learner.schema, run=self.keys.run, worker=worker,
+                           sequence=self.sequence, policy=policy)  # fmt: skip
+        self.pushed += chunk.rows
+        head = HEAD.pack(time.time(), self.pushed if pushed is None else pushed)
+        self.client.rpush(self.keys.experience(self.name), head + frame)
+
+    def beat(self, worker, **told):
+        progress = Progress(
+            "playing", **{key: told.pop(key) for key in list(told) if key in Progress.__struct_fields__}
+        )
+        self.client.hset(
+            self.keys.beats(self.name), worker, write_beat(progress, "playing", 0.0, {}, time_s=time.time(), **told)
+        )
+
+
+SMALL = Quota(memory=4 << 20, waiting=200, workers=50, connections=20, messages_per_s=1000.0, locked_s=2.0)
+
+
+@pytest.fixture
+def siege(address, admin, keys, make_learner, monkeypatch):
+    """A learner of CartPole that everybody can send to, and what it says."""
+    said = []
+    monkeypatch.setattr(learner_module, "LOOK_S", 0.2)
+    monkeypatch.setattr(learner_module, "COUNT_S", 0.2)
+    link = make_learner(address, most_rows=most_rows(CONFIG), max_chunks=300, quota=SMALL, say=said.append)
+    loop = build_fleet_loop(CONFIG, link, Start(keys.run, 1), said.append)
+    siege = SimpleNamespace(address=address, admin=admin, keys=keys, link=link, loop=loop, said=said)
+    siege.bob, siege.eve = Member(siege, "bob"), Member(siege, "eve")
+    loop.begin()
+    siege.report = lambda check=False: look_at(admin, keys, check=check)
+    siege.of = lambda name: siege.report()["names"].get(name, {"stored": 0, "steps": 0, "episodes": 0, "share": 0.0})
+
+    def settle():
+        """Let the learner take everything in, and hold it in a checkpoint."""
+        metrics = {}
+        until(lambda: metrics.update(loop.iterate()) or not link._inboxes or not any(
+            admin.llen(keys.experience(name)) > len(link._inboxes[name].read) for name in ("bob", "eve")))  # fmt: skip
+        loop.source.saving()()
+        return metrics
+
+    siege.settle = settle
+    return siege
+
+
+def test_steps_are_tied_to_rows(siege):
+    """One chunk of one row whose header says a hundred million steps: the run would be finished."""
+    siege.eve.send(replace(siege.eve.chunk(1), steps=100_000_000))
+    siege.eve.send(replace(siege.eve.chunk(1), steps=10_000))
+    siege.bob.send()
+    siege.settle()
+    assert siege.loop.counters.steps == 1 + 8
+    assert siege.of("eve")["steps"] == 1
+    assert {a.worker: a.dropped for a in siege.link.accounts()}[EVE] == {"invalid": 1}
+
+
+def test_a_sequence_far_ahead_earns_nothing(siege):
+    """Sequence 1000, then lower ones whose header says millions of rows."""
+    siege.eve.send(sequence=1000)
+    for sequence in range(1, 21):
+        siege.eve.send(sequence=sequence, pushed=16_000_000 * sequence)
+    siege.eve.send(sequence=1_000_000_000)
+    for _ in range(5):
+        siege.bob.send()
+    siege.settle()
+    assert (siege.of("eve")["stored"], siege.of("bob")["stored"]) == (8, 40)
+    assert siege.report()["unreadable"] == {"eve": 1}
+    siege.eve.send(sequence=1001)  # the name is not lost for it
+    siege.settle()
+    assert siege.of("eve")["stored"] == 16
+
+
+def test_rows_are_what_was_opened(siege):
+    """A message that claims more rows than any of this run can hold is none."""
+    siege.eve.send(siege.eve.chunk(most_rows(CONFIG) + 1))
+    siege.eve.send(pushed=10**15)
+    siege.bob.send()
+    siege.settle()
+    total = siege.report()["total"]
+    assert (total["stored"], total["sent"]) == (16, 24)  # one sequence number was left out: as much can be lost
+    assert siege.of("eve")["share"] == 0.5
+
+
+def test_episodes_and_returns_that_cannot_be(siege):
+    """20,000 episodes in a small frame, and returns of 1e308."""
+    many, rich = siege.eve.chunk(8, episodes=20_000), siege.eve.chunk(8, episodes=1)
+    siege.eve.send(many)
+    siege.eve.send(replace(rich, ended=replace(rich.ended, terms=np.array([[1e308]]))))
+    siege.eve.send(replace(rich, ended=replace(rich.ended, lengths=np.array([10_000_000]))))
+    siege.bob.send(siege.bob.chunk(8, episodes=1))
+    siege.settle()
+    assert siege.loop.episodes.metrics()["episodes"] == 1
+    assert siege.loop.episodes.metrics()["return/training"] == 20.0
+    assert {a.worker: a.dropped for a in siege.link.accounts()}[EVE] == {"invalid": 24}
+
+
+def test_heartbeats_invent_neither_metrics_nor_rates(siege):
+    reasons = {f"reason-{number}": 10**14 for number in range(30)} | {"buffer_full": 10**14}
+    siege.eve.beat(EVE, steps=10**14, steps_per_s=float("nan"), episodes=10**14, wins=10**14, fights=1, dropped=reasons)
+    siege.bob.send()
+    siege.settle()
+    siege.loop.source._looked_s = 0.0
+    metrics = siege.loop.source.metrics(siege.loop.counters)
+    assert [name for name in metrics if "reason" in name] == []
+    assert metrics["fleet/dropped/buffer_full"] <= 100_000
+    (row,) = [row for row in siege.report()["workers"] if row["worker"] == EVE]
+    assert [row[key] for key in ("steps", "steps_per_s", "episodes", "wins", "win_rate")] == [0, 0.0, 0, 0, None]
+    json.dumps(siege.report(), allow_nan=False)
+
+
+def test_an_account_that_was_never_written_does_not_stay_open(siege):
+    siege.eve.beat(EVE, pushed=10**9)
+    siege.bob.send()
+    siege.settle()
+    found = siege.report(check=True)
+    assert list(found["open"]) == [EVE]
+    assert found["total"]["sent"] == 8  # nobody else's books are wrong for it
+    revoke(siege.admin, siege.keys, "eve")
+    until(lambda: siege.loop.iterate() is not None and not siege.report(check=True)["open"])
+
+
+def test_the_steps_a_second_are_those_that_came(siege):
+    for _ in range(3):
+        siege.bob.beat(BOB, steps_per_s=1e12)
+        siege.bob.send()
+        siege.settle()
+    siege.loop.source._looked_s = 0.0
+    siege.loop.source.metrics(siege.loop.counters)
+    siege.link._next_refresh_s = 0.0
+    siege.loop.iterate()
+    (row,) = [row for row in siege.report()["workers"] if row["worker"] == BOB]
+    assert 0.0 < row["steps_per_s"] < 1e6
+
+
+@pytest.mark.parametrize("size", [3e38, 1e9, 1e7])
+@pytest.mark.parametrize("column", ["observations", "next_observations", "rewards"])
+def test_numbers_that_would_break_every_weight(siege, column, size):
+    before = len(siege.loop.learner.store)
+    for _ in range(3):
+        chunk = siege.eve.chunk(8)
+        chunk.columns[column][:] = np.float32(size)
+        siege.eve.send(chunk)
+    for _ in range(8):
+        siege.bob.send()
+    siege.settle()
+    while siege.loop.learner.is_due:
+        siege.loop.iterate()
+    assert siege.loop.counters.updates > 0
+    assert siege.loop.learner.is_finite()
+    assert len(siege.loop.learner.store) - before == 64
+    assert {a.worker: a.dropped for a in siege.link.accounts()}[EVE] == {"invalid": 24}
+    assert "eve.1.eeeeee" in siege.said[0]
+
+
+def fill_memory(eve):
+    for _ in range(5):
+        eve.client.rpush(eve.keys.experience("eve"), bytes(2 << 20))
+
+
+def fill_heartbeats(eve):
+    eve.client.hset(eve.keys.beats("eve"), EVE, bytes(6 << 20))
+
+
+def many_heartbeats(eve):
+    told = write_beat(Progress(), "playing", 0.0, {}, time_s=time.time() + 10**9)
+    eve.client.hset(eve.keys.beats("eve"), mapping={f"eve.{number}.eeeeee": told for number in range(3000)})
+
+
+def many_messages(eve):
+    eve.client.rpush(eve.keys.experience("eve"), *[b"x" * 50] * 20_000)
+
+
+def many_connections(eve):
+    eve.idle = [connect(eve.address) for _ in range(30)]
+    for client in eve.idle:
+        client.ping()
+
+
+@pytest.mark.parametrize("attack", [fill_memory, fill_heartbeats, many_heartbeats, many_messages, many_connections])
+def test_who_takes_too_much_is_locked_out_for_a_while(siege, attack):
+    """The others are not held up, it is counted, and afterwards the name can begin again."""
+    siege.settle()
+    attack(siege.eve)
+    siege.link._next_look_s = siege.link._next_count_s = 0.0  # before it is read: else that is how it goes
+    siege.link.workers()
+    assert any("eve has" in line and "is locked out for 2 s" in line for line in siege.said)
+    for _ in range(3):
+        siege.bob.send()
+    siege.settle()
+    assert siege.of("bob")["stored"] == 8 * siege.bob.sequence
+    assert not siege.admin.exists(siege.keys.experience("eve"), siege.keys.beats("eve"))
+    with pytest.raises((AuthenticationError, ConnectionError)):
+        siege.eve.client.ping()
+    assert not [client for client in siege.admin.client_list() if client["user"] == "eve"]
+    if attack in (fill_memory, many_messages):
+        assert siege.report()["refused"]["eve"]["quota"] >= 1
+
+    def is_in_again():
+        siege.loop.iterate()
+        try:
+            return siege.eve.client.ping()
+        except (AuthenticationError, ConnectionError):
+            return False
+
+    until(is_in_again)
+    siege.eve.send()
+    siege.settle()
+    assert siege.of("eve")["stored"] == 8
+
+
+def test_keys_of_another_type_are_put_right(siege):
+    siege.eve.client.rpush(siege.keys.beats("eve"), b"x")
+    siege.eve.client.hset(siege.keys.experience("eve"), "x", "y")
+    until(lambda: siege.loop.iterate() is None or siege.admin.exists(siege.keys.beats("eve")) == 0)
+    siege.eve.send()
+    siege.eve.beat(EVE)
+    siege.settle()
+    assert siege.of("eve")["stored"] == 8
+
+
+def test_heartbeats_of_tomorrow_are_none(siege):
+    told = write_beat(Progress(), "playing", 0.0, {}, time_s=time.time() + 10**9)
+    siege.eve.client.hset(siege.keys.beats("eve"), mapping={f"eve.{number}.eeeeee": told for number in range(40)})
+    siege.settle()
+    assert siege.link.workers() == 0
+    assert siege.report()["workers"] == []
+
+
+def test_a_flood_of_small_chunks_delays_nobody(siege, monkeypatch):
+    """Thousands of chunks of one row; a policy is published all the while, and the end comes at once."""
+    chunk = siege.eve.chunk(1)
+    schema, entries = siege.loop.learner.schema, []
+    for sequence in range(1, 2001):
+        frame = pack_chunk(chunk, schema, run=siege.keys.run, worker=EVE, sequence=sequence, policy=1)
+        entries.append(HEAD.pack(time.time(), sequence) + frame)
+    siege.eve.client.rpush(siege.keys.experience("eve"), *entries)
+    turns = 0
+    while siege.of("bob")["stored"] < 80:
+        turns += 1
+        assert turns < 60
+        siege.bob.send()
+        siege.loop.iterate()
+        siege.loop.source.saving()()
+    assert siege.loop.source._number > 3
+    until(lambda: siege.loop.iterate() is None or flood_is_counted(siege))
+
+
+def flood_is_counted(siege):
+    dropped = {account.worker: account.dropped for account in siege.link.accounts()}.get(EVE, {})
+    return "flood" in dropped or "eve" in siege.report()["refused"]
