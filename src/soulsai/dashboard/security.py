@@ -41,6 +41,7 @@ class AccessCheck:
 
     loopback: bool
     token: str = ""
+    open: tuple[str, ...] = ()  # paths that everybody may ask for
 
     @property
     def cookie(self) -> str:
@@ -100,7 +101,7 @@ class Guard:
 
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
         access, is_get = self._access, scope["method"] == "GET"
-        if not access.token or scope["path"] in OPEN:
+        if not access.token or scope["path"] in (*OPEN, *(access.open if is_get else ())):
             return None
         kind, _, told = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and same(told.strip(), access.token):
