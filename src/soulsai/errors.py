@@ -6,6 +6,7 @@ SoulsError            soulsgym.errors
 │   └── RunFinished   a run that is to be continued has nothing left to do; no failure
 ├── DivergedError     training has broken its networks: weights or losses are no longer numbers
 ├── TransportError    another machine or process cannot be reached, or does not fit
+│   └── OtherVersion  the learner has another version, which can be installed here
 ├── WorkerError       a worker cannot play
 └── PreflightError    a run would most likely lead nowhere, and nobody said that this is intended
 """
@@ -39,6 +40,12 @@ class PreflightError(SoulsError):
 
 class TransportError(SoulsError):
     """Another machine or process that cannot be reached, is refused, or does not fit this one."""
+
+
+class OtherVersion(TransportError):
+    """A learner of another version; `install` is what to give pip to have the same."""
+
+    install: tuple[str, ...] = ()
 
 
 class WorkerError(SoulsError):

@@ -39,6 +39,9 @@ def dashboard(
         ),
     ] = "",
     open_browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    board: Annotated[
+        str, typer.Option(metavar="RUN", help="Let everybody see the board of this run, at /board, without a token.")
+    ] = "",
 ) -> None:
     """Show runs in a live web page.
 
@@ -56,7 +59,7 @@ def dashboard(
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
     try:
-        serve(ServeOptions(root, host, port, token), started)
+        serve(ServeOptions(root, host, port, token, board), started)
     except KeyboardInterrupt:
         return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -37,16 +38,17 @@ def gateway(
 
     Example: souls gateway redis://10.0.0.5:6379 --at souls.example.org:443
     """
-    from soulsai.runtime.gateway import listen, run_gateway, upstream_of
+    from soulsai.runtime.gateway import listen, run_gateway
     from soulsai.runtime.invitation import host_and_port
     from soulsai.transport.gateway.certificate import given_certificate, kept_certificate
     from soulsai.transport.gateway.quotas import Limits
     from soulsai.transport.gateway.server import GatewayOptions
+    from soulsai.transport.redis.address import Address
 
     if (certificate is None) != (key is None) or (certificate and not tls):
         raise ConfigError("--certificate and --key belong together, and to TLS: give both, or none")
     host, port = host_and_port(place, "--at")
-    upstream = upstream_of(redis, ca)
+    upstream = replace(Address.parse(redis, ca, run="any"), user="", password="")
     files = None
     if certificate and key:
         files = given_certificate(certificate, key, trusted=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +31,7 @@ from soulsai.cli.options import (
     run_argument,
 )
 from soulsai.config.toml import toml_value
-from soulsai.errors import ConfigError
+from soulsai.errors import ConfigError, OtherVersion, TransportError
 from soulsai.telemetry.webhook import check_urls
 from soulsgym.errors import SoulsError
 from soulsgym.packages import require
@@ -50,6 +52,8 @@ TOGETHER_S = 0.5
 """Signals within this time are one wish to stop."""
 
 RECORDINGS = (".npz", ".json")
+UPDATED = "SOULS_UPDATED"
+"""Says to the program that is started after an update what was installed, so that none follows another for ever."""
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 WEBHOOK = re.compile(r"(https?://[^/?#\s]+)[/?#]\S+")
 
@@ -279,6 +283,9 @@ def join(
         float, typer.Option(min=0.0, help="Steps a second at most, as a game has them; 0: as fast as it can.")
     ] = 0.0,
     parts: PartsFiles = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Install the learner's version if this one is another, after asking.")
+    ] = False,
     ca: Annotated[Path | None, typer.Option(help="Certificate that came with the line, for rediss://.")] = None,
     patience: Annotated[
         float | None,
@@ -296,19 +303,25 @@ def join(
     game = flags.options(backend is Backend.GAME, "--env-backend game")
     from soulsai.runtime import join as play
 
-    with stopping(_say, "leaving; sending what is left (Ctrl-C again ends at once)") as stop:
-        play(
-            url,
-            workers,
-            ca=ca,
-            pace=pace,
-            parts=parts or [],
-            game=game,
-            patience_s=None if patience is None else 60.0 * patience,
-            say=_say,
-            show=lambda progress: _say(progress_line(progress)),
-            stop=stop,
-        )
+    try:
+        with stopping(_say, "leaving; sending what is left (Ctrl-C again ends at once)") as stop:
+            play(
+                url,
+                workers,
+                ca=ca,
+                pace=pace,
+                parts=parts or [],
+                game=game,
+                patience_s=None if patience is None else 60.0 * patience,
+                say=_say,
+                show=lambda progress: _say(progress_line(progress)),
+                stop=stop,
+            )
+    except OtherVersion as error:
+        if not update or not error.install:
+            raise
+        _update(error)
+        return
     if stop():
         raise typer.Exit(INTERRUPTED)
     _say("told to stop: the run is over, or its operator said so")
@@ -316,6 +329,25 @@ def join(
 
 def _say(text: str) -> None:
     typer.echo(f"{time.strftime('%H:%M:%S')}  {text}")
+
+
+def _update(error: OtherVersion) -> None:
+    """Install the learner's version, if the user agrees, and join with it."""
+    command = [sys.executable, "-m", "pip", "install", *error.install]
+    if os.environ.get(UPDATED) == error.install[-1]:
+        raise TransportError(
+            f"{error}; it was installed just now, and this is still not the learner's version"
+        ) from error
+    typer.echo(str(error))
+    if not typer.confirm(f"run: {' '.join(command[1:])}?"):
+        raise error
+    if subprocess.run(command, check=False).returncode:
+        raise TransportError(f"pip could not install {error.install[-1]}: see above, and do it by hand") from error
+    if sys.platform == "win32":  # where a program cannot become another
+        typer.echo("installed; type the same line again")
+        return
+    os.environ[UPDATED] = error.install[-1]
+    os.execv(sys.executable, [sys.executable, "-m", "soulsai", *sys.argv[1:]])
 
 
 def progress_line(progress: JoinProgress) -> str:

@@ -238,6 +238,9 @@ class FleetConfig(Struct, frozen=True):
     publish_every_s: Annotated[
         float, Meta(ge=0.0, description="seconds between versions of the policy, at least, of algorithms that replay")
     ] = 1.0
+    half_precision: Annotated[
+        bool, Meta(description="send policies in half precision: half the bytes, which pays over the internet")
+    ] = False
     max_chunks: Annotated[
         int, Meta(ge=2, description="chunks of one name in Redis; beyond them simulated workers wait, games drop some")
     ] = 4096

@@ -21,6 +21,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from soulsai.dashboard.answers import NO_STORE, answer, error
+from soulsai.dashboard.board import Board
 from soulsai.dashboard.evaluations import evaluation_of, evaluations_of
 from soulsai.dashboard.events import EventResponse, Streams
 from soulsai.dashboard.fleet import Fleets
@@ -41,9 +42,9 @@ NO_CACHE = {"cache-control": "no-cache"}
 """Browsers may cache it, but must revalidate each time."""
 
 
-def build(library: Library, access: AccessCheck, streams: Streams | None = None) -> Starlette:
-    """Build the application; pass `streams` to be able to end them."""
-    pages = Pages(library, streams or Streams(library))
+def build(library: Library, access: AccessCheck, streams: Streams | None = None, board: str = "") -> Starlette:
+    """Build the application; pass `streams` to be able to end them; `board` is the run that everybody may see."""
+    pages = Pages(library, streams or Streams(library), board)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -62,9 +63,10 @@ def build(library: Library, access: AccessCheck, streams: Streams | None = None)
 class Pages:
     """One method per route; Starlette calls those that are not async in threads."""
 
-    def __init__(self, library: Library, streams: Streams) -> None:
+    def __init__(self, library: Library, streams: Streams, board: str = "") -> None:
         self.library, self.streams = library, streams
         self._fleets = Fleets()
+        self._board = Board(library, self._fleets, board) if board else None
 
     def routes(self) -> list[Route | Mount]:
         """All routes."""
@@ -88,6 +90,7 @@ class Pages:
             Route("/api/events", self.events),
             *(Route(f"/api/runs/{{id}}{part}", self._handler(method)) for part, method in of_run.items()),
             Route("/api/runs/{id}/control", self.control, methods=["POST"]),
+            *(self._board.routes() if self._board else ()),
             Mount("/static", Files(directory=STATIC, check_dir=False)),
         ]
 

@@ -80,13 +80,16 @@ def _look_now(about: FleetFile) -> Report:
 
     from soulsai.transport.redis.address import Address
     from soulsai.transport.redis.connection import connect
+    from soulsai.transport.redis.invitations import terms_of
     from soulsai.transport.redis.keys import Keys
     from soulsai.transport.redis.report import look_at
 
     address = Address.parse(about.admin, Path(about.ca) if about.ca else None, run=about.run)
     try:
         with connect(address, limit_s=REACH_S, client="souls-dashboard") as admin:
-            return look_at(admin, Keys(about.run))
+            keys = Keys(about.run)
+            since = {name: terms.since_s for name, terms in terms_of(admin, keys).items()}
+            return look_at(admin, keys) | {"since": since}
     except (RedisError, OSError) as error:
         raise TransportError(f"the Redis at {address.place} does not answer: {error}") from error
 

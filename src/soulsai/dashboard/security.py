@@ -62,6 +62,7 @@ class AccessCheck:
 
     loopback: bool
     token: str = ""
+    open: tuple[str, ...] = ()  # paths that everybody may ask for
 
     @property
     def cookie(self) -> str:
@@ -121,7 +122,7 @@ class Guard:
 
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
         access, is_get = self._access, scope["method"] == "GET"
-        if not access.token or scope["path"] in OPEN:
+        if not access.token or scope["path"] in (*OPEN, *(access.open if is_get else ())):
             return None
         kind, _, told = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and same(told.strip(), access.token):

@@ -39,6 +39,7 @@ class ServeOptions:
     host: str = HOST
     port: int | None = None
     token: str = ""
+    board: str = ""  # the run that everybody may look at without a token, at /board
 
 
 def serve(
@@ -47,6 +48,7 @@ def serve(
     """Serve until Ctrl-C. `say` gets the address when it answers; `until` gets a function that ends it."""
     require("starlette", "uvicorn")
     from soulsai.dashboard.app import build
+    from soulsai.dashboard.board import PATHS
     from soulsai.dashboard.events import Streams
     from soulsai.dashboard.library import Library
     from soulsai.dashboard.security import AccessCheck, is_loopback
@@ -59,7 +61,12 @@ def serve(
     with closing(listen(options.host, options.port)) as listening:
         library = Library(options.root)
         streams = Streams(library)
-        app = build(library, AccessCheck(is_loopback(options.host), token), streams)
+        if options.board and library.find(options.board) is None:
+            raise ServerError(
+                f"--board {options.board}: there is no such run in {options.root}; name one that is there"
+            )
+        access = AccessCheck(is_loopback(options.host), token, PATHS if options.board else ())
+        app = build(library, access, streams, options.board)
         server = _server(app, streams, lambda: say(address(options.host, listening.getsockname()[1], token)))
 
         def end() -> None:

@@ -10,6 +10,7 @@ from soulsai.acting.world import FightWorld, World
 from soulsai.algorithms.algorithm import Algorithm, algorithm_of
 from soulsai.config.schema import Config
 from soulsai.experience import LARGEST, Array, Limits, Sizes
+from soulsai.learning.wiring import fewest_fights
 from soulsgym.parts.encoders import bounds_of
 from soulsgym.parts.files import parts_in
 from soulsgym.parts.rewards.presets import weights_of
@@ -49,7 +50,7 @@ def limits_of(config: Config, algorithm: Algorithm, world: World) -> Limits:
 def most_rows(config: Config) -> int:
     """Rows that a worker of this config can send in one message."""
     algorithm, fleet = algorithm_of(config), config.fleet
-    number = max(fleet.number or config.side_by_side()[1], len(config.fight.variants))
+    number = max(fleet.number or config.side_by_side()[1], fewest_fights(config))
     if length := algorithm.schema(config, Sizes(1, 1, 1, number)).length:
         return length * number
     return fleet.chunk_rows + number * algorithm.decisions_of_row(config)

@@ -400,7 +400,9 @@ class FleetSource(Source):
         share = -(-self._rows_of_update // max(1, self._workers)) if self._workers_wait else 0
         with learner.clock.phase("publish"):
             policy = Policy(self.version, learner.counters.steps, arrays_of(tensors), share)
-            self.link.publish(self.version, pack_policy(policy, run=self._start.run))
+            self.link.publish(
+                self.version, pack_policy(policy, run=self._start.run, half=self._config.fleet.half_precision)
+            )
         self._published_updates, self._published_s = learner.counters.updates, time.monotonic()
 
     def _gate(self, *, is_open: bool) -> None:

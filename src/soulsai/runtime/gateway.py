@@ -6,7 +6,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ from soulsai.runs.fleet_file import write_fleet
 from soulsai.runtime.invitation import host_and_port
 from soulsai.transport.gateway.certificate import kept_certificate
 from soulsai.transport.gateway.server import Gateway, GatewayOptions, make_server
-from soulsai.transport.redis.address import Address
 
 if TYPE_CHECKING:
     from soulsai.runtime.serve import Served
@@ -40,7 +39,8 @@ def run_gateway(
     gateway = Gateway(options.upstream, options.limits, say)
     server = make_server(options, gateway)
     until(lambda: setattr(server, "should_exit", True))
-    server.run([listening])
+    with suppress(KeyboardInterrupt):  # raised once more when everybody was told
+        server.run([listening])
     return gateway
 
 
@@ -102,11 +102,3 @@ def _serve(control: Control, options: GatewayOptions, port: int, log_file: Path)
     with closing(listen(EVERYWHERE, port)) as listening:
         run_gateway(bare, listening, logging.getLogger(__name__).warning, control.on_stop)
     is_over.set()
-
-
-def upstream_of(url: str, ca: Path | None) -> Address:
-    """The Redis behind a gateway."""
-    address = Address.parse(url, ca, run="any")
-    if address.is_gateway:
-        raise ConfigError(f"{address.place}: is a gateway itself; give the Redis behind it, such as redis://HOST:PORT")
-    return address

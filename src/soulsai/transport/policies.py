@@ -20,6 +20,7 @@ Value = TypeVar("Value")
 Arrays = Mapping[str, npt.NDArray[Any]]
 DTYPES = tuple(np.dtype(kind) for kind in (np.float32, np.float64, np.int64))
 """What weights and running statistics are made of."""
+HALF = np.dtype(np.float16)
 LENGTH_BYTES = 8
 LARGEST_TABLE = 1 << 20
 """Bytes of the table of tensors in front of them."""
@@ -43,14 +44,19 @@ class Policy:
     share: int = 0
 
 
-def pack_policy(policy: Policy, *, run: str) -> bytes:
-    """The frame of a policy, with what its arrays hold at this moment; they may be views and are not changed."""
+def pack_policy(policy: Policy, *, run: str, half: bool = False) -> bytes:
+    """The frame of a policy, with what its arrays hold at this moment; they may be views and are not changed.
+
+    With `half`, numbers of single precision are sent in half precision where they fit.
+    """
     if policy.version < 1 or not policy.tensors:
         raise MisuseError(f"version {policy.version} with {len(policy.tensors)} tensors is no policy to play with")
     for name, tensor in policy.tensors.items():
         if tensor.dtype not in DTYPES:
             raise MisuseError(f"{name} has the dtype {tensor.dtype}: policies carry {', '.join(map(str, DTYPES))}")
-    contiguous = {name: np.asarray(array, order="C") for name, array in policy.tensors.items()}
+    contiguous = {
+        name: np.asarray(_halved(array) if half else array, order="C") for name, array in policy.tensors.items()
+    }
     stored = np.frombuffer(safetensors.numpy.save(contiguous), np.uint8)
     return encode(Kind.POLICY, run=run, policy=policy.version, steps=policy.steps, rows=policy.share,
                   arrays={"tensors": stored})  # fmt: skip
@@ -69,9 +75,16 @@ def unpack_policy(data: bytes, *, run: str) -> Policy:
         raise BadFrame("invalid", "it has no version")
     tensors = _loaded(stored.tobytes())
     for name, tensor in tensors.items():
-        if tensor.dtype not in DTYPES or not np.isfinite(tensor).all():
+        if tensor.dtype not in (*DTYPES, HALF) or not np.isfinite(tensor).all():
             raise BadFrame("invalid", f"{name[:80]!r} is no tensor of finite numbers")
-    return Policy(header.policy, header.steps, tensors, header.rows)
+    whole = {name: array.astype(np.float32) if array.dtype == HALF else array for name, array in tensors.items()}
+    return Policy(header.policy, header.steps, whole, header.rows)
+
+
+def _halved(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if array.dtype != np.float32 or (array.size and not np.abs(array).max() < np.finfo(HALF).max):
+        return array  # too large for it, or not a number, which whoever reads it refuses
+    return array.astype(HALF)
 
 
 def weights_of(name: str, weights: Mapping[str, Value]) -> dict[str, Value]:

@@ -8,10 +8,11 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from soulsai.errors import TransportError
+from soulsai.errors import OtherVersion, TransportError
 from soulsai.transport.frames import PROTOCOL, BadFrame, Kind, Word, decode, encode, protocol_of
 from soulsgym.packages import DISTRIBUTION
 
+EXTRA = f"{DISTRIBUTION}[worker]"
 LARGEST_WELCOME = 2 << 20
 """Bytes of the config and all files of a boss."""
 
@@ -66,10 +67,12 @@ def unpack_welcome(data: bytes) -> Welcome:
         if error.reason == "version":
             theirs = protocol_of(data) or 0
             side = "on this machine" if theirs > PROTOCOL else "on the learner's machine"
-            raise TransportError(
+            refusal = OtherVersion(
                 f"the learner speaks protocol {theirs} and this machine protocol {PROTOCOL}: update soulsgym {side}: "
                 f"pip install --upgrade {DISTRIBUTION}"
-            ) from error
+            )
+            refusal.install = ("--upgrade", EXTRA) if theirs > PROTOCOL else ()
+            raise refusal from error
         raise _unreadable(error) from error
     except (ValueError, RecursionError) as error:
         raise _unreadable(f"invalid: {error}") from error
@@ -78,10 +81,12 @@ def unpack_welcome(data: bytes) -> Welcome:
 def refuse_mismatch(theirs: Welcome, *, package: str, environment: str) -> None:
     """TransportError unless the learner's package and environment are the ones of this machine."""
     if theirs.package != package:
-        raise TransportError(
+        refusal = OtherVersion(
             f"the learner has soulsgym {theirs.package} and this machine {package}, which do not mix; install the "
             f"learner's on this machine: pip install {DISTRIBUTION}=={theirs.package}"
         )
+        refusal.install = (f"{EXTRA}=={theirs.package}",)
+        raise refusal
     if theirs.environment != environment:
         raise TransportError(
             f"the files of the fight data differ: environment {environment} here, {theirs.environment} at the learner, "

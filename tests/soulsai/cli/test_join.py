@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from soulsai.cli import train as verb
 from soulsai.cli.main import app
 from soulsai.config import config_to_toml, load_preset, with_settings
-from soulsai.errors import ConfigError, TransportError, WorkerError
+from soulsai.errors import ConfigError, OtherVersion, TransportError, WorkerError
 from soulsai.learning.loading import sizes_of
 from soulsai.learning.wiring import environment_version
 from soulsai.runs.fight_files import files_of, needed_parts, with_short_names
@@ -335,3 +335,51 @@ def test_the_line():
     assert verb.progress_line(replace(progress, unsent=64, dropped=32, restarts={"died": 2, "hung": 1})).endswith(
         "sent 1,000 rows | 64 not sent yet | 32 dropped | 2 died and replaced | 1 hung and replaced"
     )
+
+
+@pytest.fixture
+def pip(monkeypatch):
+    """What would be run: pip first, then the program anew."""
+    from types import SimpleNamespace
+
+    ran = SimpleNamespace(commands=[], again=[], code=0)
+
+    def run(command, check):
+        ran.commands.append(command[1:])
+        return SimpleNamespace(returncode=ran.code)
+
+    monkeypatch.setattr(verb.subprocess, "run", run)
+    monkeypatch.setattr(verb.os, "execv", lambda program, words: ran.again.append(words[1:3]))
+    monkeypatch.setenv(verb.UPDATED, "")
+    return ran
+
+
+def update(*arguments, answer="y\n"):
+    return CliRunner().invoke(app, ["join", URL, *arguments], input=answer)
+
+
+def test_the_learners_version_is_installed_after_asking(welcome, pip):
+    welcome(package="9.8.7")
+    refused = update()
+    assert isinstance(refused.exception, OtherVersion)
+    assert pip.commands == []
+    assert isinstance(update("--update", answer="n\n").exception, OtherVersion)
+    assert pip.commands == []
+    done = update("--update")
+    assert done.exit_code == 0
+    assert pip.commands == [["-m", "pip", "install", "souls-arena[worker]==9.8.7"]]
+    assert pip.again == [["-m", "soulsai"]]
+    assert "the learner has soulsgym 9.8.7" in done.output
+    again = update("--update")  # the program that was started again, which pip has not changed
+    assert "still not the learner's version" in str(again.exception)
+    assert len(pip.commands) == 1
+
+
+def test_an_update_that_fails_says_so_and_none_is_tried_where_none_is_needed(welcome, pip):
+    pip.code = 1
+    welcome(package="9.8.7")
+    assert "pip could not install souls-arena[worker]==9.8.7" in str(update("--update").exception)
+    assert pip.again == []
+    welcome()
+    assert update("--update").exit_code == 0
+    assert len(pip.commands) == 1

@@ -79,6 +79,26 @@ def test_weights_are_not_packed_and_zeros_are():
     assert len(pack_policy(Policy(1, 0, {"w": np.zeros(50_000)}), run="r")) < 5000
 
 
+def test_half_precision_takes_half_the_bytes_and_keeps_three_digits():
+    rng = np.random.default_rng(0)
+    weights = {"w": rng.normal(size=(100, 500)).astype(np.float32), "mean": rng.normal(size=9), "n": np.array([3])}
+    whole, half = (pack_policy(Policy(1, 0, weights), run="r", half=half) for half in (False, True))
+    assert len(half) < 0.51 * len(whole)
+    found = unpack_policy(half, run="r").tensors
+    assert found["w"].dtype == np.float32
+    assert np.abs(found["w"] - weights["w"]).max() < 1e-3 * np.abs(weights["w"]).max()
+    assert all(np.array_equal(found[name], weights[name]) for name in ("mean", "n"))
+
+
+@pytest.mark.parametrize("value", [7e4, -7e4, float("nan"), float("inf")])
+def test_what_half_precision_cannot_hold_stays_as_it_is(value):
+    data = pack_policy(Policy(1, 0, {"w": np.array([1.0, value], np.float32)}), run="r", half=True)
+    if np.isfinite(value):
+        assert unpack_policy(data, run="r").tensors["w"].tolist() == [1.0, value]
+    else:
+        assert reason_of(data) == "invalid"
+
+
 def test_another_run():
     assert reason_of(pack_policy(a_policy(), run="other")) == "foreign"
 
@@ -132,7 +152,7 @@ def test_other_arrays():
         raw({"a": {"dtype": "O", "shape": [1], "data_offsets": [0, 4]}}, bytes(4)),
         raw({"a": {"dtype": "F8_E8M0", "shape": [4], "data_offsets": [0, 4]}}, bytes(4)),
         safetensors.torch.save({"a": torch.ones(3, dtype=torch.bool)}),
-        safetensors.torch.save({"a": torch.ones(3, dtype=torch.float16)}),
+        safetensors.torch.save({"a": torch.ones(3, dtype=torch.bfloat16)}),
         safetensors.torch.save({"a": torch.ones(3, dtype=torch.complex64)}),
     ],
 )

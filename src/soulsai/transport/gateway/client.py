@@ -15,7 +15,7 @@ from redis.exceptions import AuthenticationError, ConnectionError, ResponseError
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from soulsai.transport.frames import LARGEST_FRAME
+from soulsai.transport.frames import LARGEST_BODY
 from soulsai.transport.gateway.messages import (
     REFUSED,
     WHAT,
@@ -32,7 +32,8 @@ from soulsai.transport.gateway.messages import (
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.keys import Keys
 
-LARGEST_ANSWER = 2 * LARGEST_FRAME
+LARGEST_ANSWER = LARGEST_BODY + (1 << 20)
+"""A policy, and what else is answered with it."""
 
 
 class GatewayClient:

@@ -12,6 +12,8 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from soulsai.transport.frames import LARGEST_FRAME
+
 LONGEST_WAIT_S = 2.0
 """Slower than this, a chunk is dropped instead."""
 STRIKES_WINDOW_S = 60.0
@@ -32,7 +34,7 @@ class Limits:
     memory: int = 256 << 20  # bytes that wait for the learner
     connections: int = 32
     all_connections: int = 1024  # of everybody
-    message: int = 16 << 20  # bytes of one message
+    message: int = LARGEST_FRAME + (2 << 20)  # bytes of one message: the largest chunk, or some small ones
     strikes: int = 20  # chunks dropped within a minute until the name is locked out
     locked_s: float = 120.0
 

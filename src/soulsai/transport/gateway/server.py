@@ -354,7 +354,7 @@ def make_server(options: GatewayOptions, gateway: Gateway, started: Callable[[],
             ws_ping_timeout=20.0,
             loop="asyncio",
             lifespan="off",
-            log_level="warning",
+            log_level="critical",  # it takes a refusal for an error of ours, and strangers could fill the log
             access_log=False,
             server_header=False,
             proxy_headers=False,

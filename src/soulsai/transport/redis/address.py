@@ -69,6 +69,10 @@ class Address:
         tls = SCHEMES[parts.scheme]
         if ca is not None:
             _check_ca(ca, tls=tls)
+        if run is not None and parts.scheme in GATEWAY_PORTS:
+            raise TransportError(
+                f"{parts.hostname} is a gateway, for workers: give the Redis behind it, as redis://HOST:PORT"
+            )
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
         if run is None and not (user and password):
             raise TransportError(f"the address names no user and password: it looks like {SHAPE}")
