@@ -13,7 +13,7 @@ from soulsai.acting.world import World, sizes_of
 from soulsai.algorithms.algorithm import Algorithm, Learner, Networks
 from soulsai.algorithms.clone.config import CloneConfig
 from soulsai.algorithms.clone.learner import CloneLearner
-from soulsai.algorithms.findings import Finding, Sample, rate_findings
+from soulsai.algorithms.findings import Finding, Sample, UselessSettings, rate_findings
 from soulsai.config.schema import Config
 from soulsai.experience import Chunk, Ended, Schema, Sizes
 from soulsai.networks import ActorCritic
@@ -58,6 +58,11 @@ class Cloning(Algorithm):
     def findings(self, config: Config, sample: Sample) -> Iterator[Finding]:
         """Odd learning rates."""
         yield from rate_findings("clone.learning_rate", config.section(CloneConfig).learning_rate)
+
+    def useless(self, config: Config) -> Iterator[UselessSettings]:
+        """What only those use that play, too."""
+        keys = ("share", "final_share", "share_steps", "margin", "margin_weight")
+        yield UselessSettings(True, tuple(f"demos.{key}" for key in keys), "cloning learns from demonstrations alone")
 
 
 class IdleActor(Actor):
