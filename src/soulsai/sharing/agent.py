@@ -22,6 +22,7 @@ from soulsai.acting.policy import NetworkPolicy
 from soulsai.algorithms.algorithm import algorithm_of
 from soulsai.checkpoints.store import CheckpointStore
 from soulsai.config import config_from_toml, config_to_toml
+from soulsai.config.refusal import refusal
 from soulsai.config.schema import Config
 from soulsai.errors import RunError
 from soulsai.evaluation.evaluation import Evaluation
@@ -115,11 +116,12 @@ def read_notes(run: Run) -> AgentNotes:
 
 
 def shared_config(run: Run) -> Config:
-    """The config of a shared agent, which reads boss files from its folder alone; ConfigError if it needs others."""
+    """The config of a shared agent, which reads files from its folder alone; ConfigError if it names any others."""
     source = str(run.folder / CONFIG)
     config = config_from_toml(run.config_toml, source)
     refuse_gym(run.name, config)
-    config = without_parts(config, source)
+    if config.fight.parts:  # of this machine's disk, perhaps: they would be run
+        raise refusal(source, f"fight.parts names {config.fight.parts[0]!r}: no Python file belongs to a shared agent")
     fight, places = config.fight, {path.relative_to(run.data).as_posix(): "" for path in run.data.glob("*/*")}
     unpack_names(fight.boss, fight.variants, places, source)  # refuses files that lie elsewhere
     return with_own_copies(run, config)

@@ -53,7 +53,12 @@ def push(
 
     What else is in the repository stays, but for older policies.
     """
+    require("huggingface_hub")
+    from huggingface_hub import get_token
+
     api = _api(check_repo(repo))
+    if get_token() is None:
+        raise TransportError(f"{repo}: you are not logged in to the hub; run hf auth login, or set HF_TOKEN")
     agent = pack_agent(run, folder, fights=fights, progress=progress)
     notes, config = read_notes(agent), shared_config(agent)
     write_atomically(folder / "README.md", card_of(agent, notes, config, repo))

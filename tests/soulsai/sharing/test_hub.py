@@ -4,8 +4,8 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -105,21 +105,35 @@ def test_what_was_changed_on_the_hub_is_refused_and_nothing_is_left(pushed):
     assert not list(Path("runs").iterdir())
 
 
+def change_config(files, key, value):
+    """Change a setting of a fight, and the checksum with it."""
+    text, count = re.subn(rf"(?m)^{key} = .*$", f"{key} = {value}", files["config.toml"].decode())
+    assert count == 1
+    files["config.toml"] = text.encode()
+    notes = json.loads(files["agent.json"])
+    notes["files"]["config.toml"] = hashlib.sha256(files["config.toml"]).hexdigest()
+    files["agent.json"] = json.dumps(notes).encode()
+
+
 @needs_hub
-def test_python_files_are_neither_fetched_nor_run(pushed, own_parts):
+def test_python_files_are_neither_fetched_nor_run(pushed, tmp_path):
     pushed["data/parts-1/my_parts.py"] = b"raise SystemExit('it ran')"
-    pushed["config.toml"] = pushed["config.toml"].replace(b"parts = []", b'parts = ["my_parts.py"]')
-    notes = json.loads(pushed["agent.json"])
-    notes["files"]["config.toml"] = hashlib.sha256(pushed["config.toml"]).hexdigest()
-    pushed["agent.json"] = json.dumps(notes).encode()
-    assert souls("pull", "alice/tiny").exit_code == 0  # the policy needs none of it
+    assert souls("pull", "alice/tiny").exit_code == 0
     assert not list(Path("runs").rglob("*.py"))
-    assert "my_parts" not in sys.modules
-    pushed["config.toml"] = pushed["config.toml"].replace(b'[encoder]\nname = "player"', b'[encoder]\nname = "shares"')
-    notes["files"]["config.toml"] = hashlib.sha256(pushed["config.toml"]).hexdigest()
-    pushed["agent.json"] = json.dumps(notes).encode()
-    assert isinstance(souls("pull", "alice/tiny", "--run", "other").exception, ConfigError)
+    # One that lies on this machine already is not run, either.
+    (tmp_path / "here.py").write_text("raise SystemExit('it ran')")
+    change_config(pushed, "parts", f'["{tmp_path}/here.py"]')
+    error = souls("pull", "alice/tiny", "--run", "other").exception
+    assert isinstance(error, ConfigError)
+    assert "no Python file belongs to a shared agent" in str(error)
     assert not Path("other").exists()
+
+
+@needs_hub
+def test_boss_files_outside_of_the_folder_are_refused(pushed, sentinel):
+    change_config(pushed, "boss", f'"{sentinel}"')
+    assert isinstance(souls("pull", "alice/tiny").exception, ConfigError)
+    assert not list(Path("runs").iterdir())
 
 
 @needs_hub
@@ -149,6 +163,15 @@ def test_a_token_that_may_not_write(hub, run, monkeypatch):
     error = souls("push", run.folder, "alice/tiny", "--fights", 1).exception
     assert isinstance(error, TransportError)
     assert "refuses you" in str(error)
+
+
+@needs_hub
+def test_nobody_is_logged_in(hub, run, monkeypatch, tmp_path):
+    monkeypatch.delenv("HF_TOKEN")
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
+    error = souls("push", run.folder, "alice/tiny").exception  # at once, before a thousand fights
+    assert isinstance(error, TransportError)
+    assert "not logged in" in str(error)
 
 
 @needs_hub

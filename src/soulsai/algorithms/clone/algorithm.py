@@ -11,7 +11,7 @@ from soulsai.acting.actor import Actor
 from soulsai.acting.world import World, sizes_of
 from soulsai.algorithms.algorithm import Learner, LightNetworks, Networks
 from soulsai.algorithms.clone.config import CloneConfig
-from soulsai.algorithms.findings import Finding, Sample, rate_findings
+from soulsai.algorithms.findings import Finding, Sample, UselessSettings, rate_findings
 from soulsai.algorithms.rollout_algorithm import RolloutAlgorithm
 from soulsai.config.schema import Config
 from soulsai.experience import Chunk, Ended, Schema, Sizes
@@ -62,6 +62,11 @@ class Cloning(RolloutAlgorithm):
     def findings(self, config: Config, sample: Sample) -> Iterator[Finding]:
         """Odd learning rates."""
         yield from rate_findings("clone.learning_rate", config.section(CloneConfig).learning_rate)
+
+    def useless(self, config: Config) -> Iterator[UselessSettings]:
+        """What only those use that play, too."""
+        keys = ("share", "final_share", "share_steps", "margin", "margin_weight")
+        yield UselessSettings(True, tuple(f"demos.{key}" for key in keys), "cloning learns from demonstrations alone")
 
 
 class IdleActor(Actor):

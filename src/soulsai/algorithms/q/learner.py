@@ -171,7 +171,7 @@ class QLearner(ReplayLearner):
         loss, wrong, taken = self._loss(self.online[which], batch, following)
         self._flats[which].zero_grad()
         total = weighted_mean(loss, batch["weights"])
-        if "open" in batch:
+        if len(batch.get("open", ())):
             total = total + self._margin(self.online[which], batch)
         total.backward()  # type: ignore[no-untyped-call]
         norm = self._optimizers[which].step(self.settings.gradient_norm)

@@ -52,6 +52,8 @@ def useless(config: Config) -> Iterator[UselessSettings]:
     yield UselessSettings(q.distribution != "none", ("q.value_clip", "q.loss"), f'q.distribution is "{q.distribution}"')
     yield UselessSettings(q.epsilon == q.final_epsilon == 0.0, ("q.spread",), "q.epsilon and q.final_epsilon are 0")
     yield UselessSettings(q.warmup_steps == 0, ("q.random_warmup",), "q.warmup_steps is 0")
+    shown = ("demos.share", "demos.final_share", "demos.share_steps", "demos.margin", "demos.margin_weight")
+    yield UselessSettings(not config.demos.files, shown, "demos.files is empty")
     unused = ("replay.alpha", "replay.beta", "replay.final_beta")
     yield UselessSettings(not config.replay.prioritized, unused, "replay.prioritized is false")
 
