@@ -28,7 +28,7 @@ def calibrate(
     page: Annotated[Path | None, typer.Option("--report", help="New file, .html, with what was seen.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Correct a boss's numbers by recordings of him.
+    """Correct a boss's numbers from recordings.
 
     What the recordings show is measured and written as a variant, with how often it was seen and between what it lies;
     all other numbers stay as they are. It says what to record next.

@@ -35,7 +35,7 @@ def dashboard(
         typer.Option(
             envvar="SOULS_DASHBOARD_TOKEN",
             show_envvar=True,
-            help="Who opens the page must know it; made and printed if other machines can reach the page.",
+            help="Required to open the page; generated and printed if other machines can reach the page.",
         ),
     ] = "",
     open_browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
@@ -101,19 +101,21 @@ def notify(
         ),
     ] = None,
     won_at: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Evaluated win rate at which it counts as won.")
+        float, typer.Option(min=0.0, max=1.0, help="Win rate in evaluation that counts as a win.")
     ] = WON_AT,
-    stall_s: Annotated[float, typer.Option(min=1.0, help="Seconds without a new step that are a stall.")] = STALL_S,
+    stall_s: Annotated[
+        float, typer.Option(min=1.0, help="Seconds without a new step that count as a stall.")
+    ] = STALL_S,
     test: Annotated[bool, typer.Option("--test", help="Only send a message now, and say whether it arrived.")] = False,
 ) -> None:
-    """Tell a webhook when a run is won, stalls or ends.
+    """Send a webhook when a run wins, stalls or ends.
 
     Also when it loses its workers. It watches until the run ends.
 
     Example: souls notify runs/mine --url https://hooks.example.org/secret
     """
     if not url:
-        raise ConfigError("--url: whom to notify? give the address of a webhook, or set SOULS_NOTIFY")
+        raise ConfigError("--url: give the address of a webhook, or set SOULS_NOTIFY")
     urls = check_urls(url)
     opened = choose_run(run)
     _send_test(opened, urls) if test else _follow(opened, urls, won_at, stall_s)
@@ -136,7 +138,9 @@ def _send_test(run: Run, urls: tuple[str, ...]) -> None:
 
 def _follow(run: Run, urls: tuple[str, ...], won_at: float, stall_s: float) -> None:
     if not has_begun(run, BEGIN_S, os.environ.get(SINCE, "")):
-        raise RunError(f"{run.folder}: nobody trains here now (it is {run.status().state}); begin first, or use --test")
+        raise RunError(
+            f"{run.folder}: is not being trained (it is {run.status().state}); start it first, or use --test"
+        )
     messenger = Messenger(urls, lambda text: typer.echo(text, err=True))
 
     def tell(event: Event) -> None:

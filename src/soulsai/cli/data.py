@@ -27,7 +27,7 @@ from soulsgym.spec.reader import read_toml
 if TYPE_CHECKING:
     from soulsgym.recordings.metrics import Fidelity, Metric
 
-variant = typer.Typer(no_args_is_help=True, help="Files that change the numbers of a boss.")
+variant = typer.Typer(no_args_is_help=True, help="Variants of a boss: files that change its numbers.")
 
 
 def data(
@@ -121,7 +121,7 @@ def draw(
     out: Annotated[Path, typer.Option(help="New file, .toml.")],
     seed: Annotated[int, typer.Option(help="The same seed draws the same file.")] = 0,
     strength: Annotated[
-        float, typer.Option(help="How far from the boss's own numbers; 1 is as far as these are unsure.")
+        float, typer.Option(help="How far from the boss's own numbers; 1 covers their whole uncertainty.")
     ] = 1.0,
     as_json: AsJson = False,
 ) -> None:

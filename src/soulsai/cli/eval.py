@@ -222,7 +222,7 @@ def compare_runs(
     *,
     options: FightOptions,
 ) -> None:
-    """Is one policy really better than another?
+    """Test whether one policy is better than another.
 
     Both fight the same fights. Nothing is kept.
 

@@ -63,7 +63,7 @@ class Operator:
 def fleet(
     run: ServedRun = None,
     as_json: AsJson = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it again every two seconds, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh every two seconds until Ctrl-C.")] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Count the rows on their way too; exit code 1 if the counts do not add up.")
     ] = False,
@@ -91,7 +91,7 @@ def fleet(
 
 
 def invite(
-    name: Annotated[str, typer.Argument(help="Who is invited: letters, digits, _ and -.")],
+    name: Annotated[str, typer.Argument(help="Name of the invited person: letters, digits, _ and -.")],
     run: ServedRun = None,
     expires: Annotated[str, typer.Option(metavar="TIME", help="It ends by itself: after 30m, 12h or 7d.")] = "",
     machines: Annotated[int, typer.Option(min=0, help="Machines at once, through a gateway; 0: any number.")] = 0,
@@ -114,7 +114,7 @@ def invite(
 
 
 def revoke(
-    name: Annotated[str, typer.Argument(help="Who is to leave; `souls fleet` lists them.")], run: ServedRun = None
+    name: Annotated[str, typer.Argument(help="Name to revoke; `souls fleet` lists them.")], run: ServedRun = None
 ) -> None:
     """End an invitation.
 

@@ -50,10 +50,13 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The game's folder (
 
 def doctor(
     title: Title = GameTitle.DARK_SOULS_3,
-    pid: Annotated[int | None, typer.Option(help="Process of the game, if several run.")] = None,
+    pid: Annotated[int | None, typer.Option(help="Process ID of the game, if several are running.")] = None,
     display: Annotated[str, typer.Option(metavar=":N", help="X display of the game, if it is not found.")] = "",
     redis: Annotated[
-        str, typer.Option(metavar="URL", envvar="SOULS_URL", show_default=False, help="A Redis to reach, too.")
+        str,
+        typer.Option(
+            metavar="URL", envvar="SOULS_URL", show_default=False, help="Also check that this Redis can be reached."
+        ),
     ] = "",
     as_json: AsJson = False,
     report: Annotated[

@@ -130,9 +130,7 @@ class OneFight(FightOptions):
 class GameFlags:
     """How to play in the running game."""
 
-    game_speed: Annotated[float, typer.Option(help="Speed of the game, times its own; inf: as fast as it goes.")] = (
-        SPEED
-    )
+    game_speed: Annotated[float, typer.Option(help="Speed of the game, as a factor; inf: as fast as possible.")] = SPEED
     stepping: Annotated[
         str,
         typer.Option(help="ticks: exact steps by a frozen clock; speed: run and pause; auto: what the game allows."),
@@ -165,7 +163,7 @@ class TargetFlags(GameFlags):
             help="Instead of the game, a boss file or an overlay (.toml) that shows no more than a game does.",
         ),
     ] = ""
-    pace: Annotated[float, typer.Option(help="Steps a second of a rehearsal; 0: as fast as it goes.")] = 0.0
+    pace: Annotated[float, typer.Option(help="Steps a second of a rehearsal; 0: as fast as possible.")] = 0.0
 
     def target(self, in_game: bool, flag: str = "--game") -> TargetOptions | None:
         """How to play in the target; None where the simulator is meant."""

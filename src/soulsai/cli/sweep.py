@@ -42,12 +42,10 @@ ROWS = 12
 def sweep(
     preset: Annotated[str, typer.Argument(help="Preset, or a config file (.toml); `souls presets` lists them.")] = "",
     space: Annotated[Path | None, typer.Option(help="File (.toml) with the settings to try and their ranges.")] = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="Trials in all; otherwise as the space file says.")] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="Total trials; otherwise as the space file says.")] = None,
     processes: Annotated[int, typer.Option(min=1, max=256, help="Trials trained side by side here.")] = 1,
-    name: Annotated[str, typer.Option(help="Name of the sweep; otherwise that of the preset and the file.")] = "",
-    folder: Annotated[
-        Path | None, typer.Option("--dir", help="Folder of the sweep; otherwise sweeps/ and its name.")
-    ] = None,
+    name: Annotated[str, typer.Option(help="Name of the sweep; by default, the names of preset and file.")] = "",
+    folder: Annotated[Path | None, typer.Option("--dir", help="Folder of the sweep; by default, sweeps/NAME.")] = None,
     storage: Annotated[
         str, typer.Option(metavar="URL", help="Database that machines share, instead of a file in the folder.")
     ] = "",
@@ -59,7 +57,7 @@ def sweep(
         Path | None, typer.Option(metavar="DIR", help="Regenerate the report of the sweep in this folder only.")
     ] = None,
 ) -> None:
-    """Look for better settings by many short trainings.
+    """Search for better settings with many short trainings.
 
     Bad ones are ended early; the best are measured again at the end.
 

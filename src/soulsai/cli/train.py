@@ -92,7 +92,7 @@ class RunOptions:
         typer.Option(
             metavar="URL",
             envvar="SOULS_NOTIFY",
-            help="A webhook to tell when the run is won, stalls, loses its workers or ends; may be repeated.",
+            help="A webhook to notify when the run wins, stalls, loses its workers or ends; may be repeated.",
         ),
     ] = None
     wandb: Annotated[
@@ -213,7 +213,8 @@ def serve(
     ] = None,
     ca: Annotated[Path | None, typer.Option(help="Certificate to check the Redis of --redis with.")] = None,
     advertise: Annotated[
-        str, typer.Option(metavar="HOST", help="HOST or HOST:PORT by which friends reach it, if not as seen from here.")
+        str,
+        typer.Option(metavar="HOST", help="HOST or HOST:PORT that friends use, if it differs from the one seen here."),
     ] = "",
     gateway: Annotated[
         str,
@@ -271,25 +272,25 @@ def join(
         typer.Argument(
             envvar="SOULS_URL",
             show_default=False,
-            help="The address from the line you were sent. In the environment variable, others on this machine do not "
+            help="The address from your join command. In the environment variable, others on this machine do not "
             "see its password.",
         ),
     ] = "",
-    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that play; one for each core, say.")] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, max=256, help="Number of worker processes, for example one per core.")
+    ] = 1,
     backend: Annotated[Backend, typer.Option("--env-backend", help="Play in the simulator or in the game.")] = (
         Backend.SIM
     ),
-    pace: Annotated[
-        float, typer.Option(min=0.0, help="Steps a second at most, as a game has them; 0: as fast as it can.")
-    ] = 0.0,
+    pace: Annotated[float, typer.Option(min=0.0, help="Maximum steps a second, to imitate a game; 0: no limit.")] = 0.0,
     parts: PartsFiles = None,
     update: Annotated[
         bool, typer.Option("--update", help="Install the learner's version if this one is another, after asking.")
     ] = False,
-    ca: Annotated[Path | None, typer.Option(help="Certificate that came with the line, for rediss://.")] = None,
+    ca: Annotated[Path | None, typer.Option(help="Certificate that came with the join command, for rediss://.")] = None,
     patience: Annotated[
         float | None,
-        typer.Option(min=0.0, metavar="MINUTES", help="How long to try to reach the learner; without it, for ever."),
+        typer.Option(min=0.0, metavar="MINUTES", help="How long to try to reach the learner; without it, forever."),
     ] = None,
     *,
     flags: GameFlags,
@@ -299,7 +300,7 @@ def join(
     Example: souls join redis://alice:PASSWORD@192.168.1.5:41234/iudex-5f3a9c --workers 4
     """
     if not url:
-        raise typer.BadParameter("give the address from the line you were sent, or put it into SOULS_URL")
+        raise typer.BadParameter("give the address from your join command, or set SOULS_URL")
     game = flags.options(backend is Backend.GAME, "--env-backend game")
     from soulsai.runtime import join as play
 

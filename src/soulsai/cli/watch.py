@@ -57,10 +57,11 @@ def watch(
     video: Annotated[Path | None, typer.Option(help="New file (.mp4 or .gif) instead of a window.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the fight: the first one of `souls eval` with this seed.")] = 0,
     size: Annotated[str, typer.Option(help="Width and height of the picture in pixels.")] = "960x720",
-    fps: Annotated[int, typer.Option(help="Pictures a second of a window or video: 10 (one a step), 20, ... 60.")] = 10,
+    fps: Annotated[int, typer.Option(help="Frames per second of a window or video: 10 (one a step), 20, ... 60.")] = 10,
     fight: Annotated[int, typer.Option(min=1, help="Which fight of a recording.")] = 1,
     html: Annotated[
-        Path | None, typer.Option(help="New file (.html) that plays the fight in any browser, with what it thinks.")
+        Path | None,
+        typer.Option(help="New file (.html) that plays the fight in any browser, with the agent's thoughts."),
     ] = None,
     terminal: Annotated[bool, typer.Option("--terminal", help="Draw the fight in the terminal.")] = False,
     *,

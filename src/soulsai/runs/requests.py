@@ -26,7 +26,7 @@ def ask(run: Run, action: str) -> None:
     if action not in ACTIONS:
         raise MisuseError(f"request {action!r} is none of {', '.join(ACTIONS)}")
     if not run.is_locked():
-        raise RunError(f"{run.folder}: nobody trains here now; list runs with `souls runs`")
+        raise RunError(f"{run.folder}: is not being trained; list runs with `souls runs`")
     folder = run.folder / FOLDER
     try:
         if action == "unpause":

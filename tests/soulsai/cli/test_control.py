@@ -94,7 +94,7 @@ def test_a_run_that_does_not_do_what_it_is_asked_for(tmp_path, monkeypatch):
     with one.lock():
         assert str(souls("save").exception) == "runs/one: no checkpoint within 0 s; its log.txt may say why"
     error = souls("pause", "runs/one").exception
-    assert "nobody trains here now" in str(error)
+    assert "is not being trained" in str(error)
 
 
 def test_a_run_that_ends_meanwhile(tmp_path, monkeypatch):

@@ -85,7 +85,7 @@ def test_a_refusal_is_one_line(souls, folder, hook):
 def test_a_run_that_nobody_trains(souls, folder, hook):
     done = souls(folder, "--url", hook.url)
     assert isinstance(done.exception, RunError)
-    assert "nobody trains here now (it is stopped)" in str(done.exception)
+    assert "is not being trained (it is stopped)" in str(done.exception)
 
 
 def test_no_address(souls, folder):

@@ -70,15 +70,15 @@ def test_figures(evaluation):
 
 def test_attacks_by_damage(evaluation):
     text = printed(evaluation)
-    slam = ["slam", "1,200", "2", "0.0", "%", "150.0", "66.7", "%", "0"]
-    sweep = ["beast", "wide", "sweep", "10", "3", "25.0", "%", "75.0", "33.3", "%", "2"]
+    slam = ["Halberd", "slam", "1,200", "2", "0.0", "%", "150.0", "66.7", "%", "0"]
+    sweep = ["Wide", "sweep", "10", "3", "25.0", "%", "75.0", "33.3", "%", "2"]
     assert rows(text).index(slam) < rows(text).index(sweep)
 
 
 def test_deaths_side_by_side_with_the_rest_summed_up(evaluation):
     text = printed(evaluation)
-    assert ["beast_wide_sweep", "2", "2-3", "m", "2", "Animation0", "12"] in rows(text)
-    assert ["fall", "1", "Animation1", "11"] in rows(text)
+    assert ["Wide", "sweep", "2", "2-3", "m", "2", "Animation", "0", "12"] in rows(text)
+    assert ["Fall", "1", "Animation", "1", "11"] in rows(text)
     assert ["others", "10"] in rows(text)  # 4 + 3 + 2 + 1
     assert "0-2 m" not in text
 

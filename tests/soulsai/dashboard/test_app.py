@@ -201,7 +201,7 @@ def test_asking_a_run_that_is_trained(client, root):
 def test_asking_where_nobody_trains(client):
     answer = client.post("/api/runs/one/control", json={"action": "stop"}, headers=MARK)
     assert answer.status_code == 409
-    assert "nobody trains here now" in answer.json()["error"]
+    assert "is not being trained" in answer.json()["error"]
 
 
 @pytest.mark.parametrize(

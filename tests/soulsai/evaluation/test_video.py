@@ -6,6 +6,7 @@ from soulsai.errors import RunError
 from soulsai.evaluation import ScriptedFighter, evaluate, video
 from soulsai.evaluation.fight_recorder import FightRecorder
 from soulsgym.errors import MisuseError
+from soulsgym.render.names import move_name
 from soulsgym.spec import load_fight
 from soulsgym.state import Outcome
 
@@ -56,7 +57,7 @@ def test_the_ending_in_a_sentence():
     recorder = FightRecorder(2)
     found = evaluate(ScriptedFighter("idle"), 2, seed=7, no_hit=True, recorder=recorder)
     last, spec = recorder.fight(1).fights[-1].copy(), load_fight("iudex")
-    by = found.killed_by[1].replace("_", " ")
+    by = move_name("iudex", found.killed_by[1])
     assert by
     ending = video.ending_of(last, spec)
     assert ending.startswith(f"died by {by} after {found.time_s[1]:.1f} s, player ")

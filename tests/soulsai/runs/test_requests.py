@@ -15,7 +15,7 @@ def run(tmp_path):
 
 
 def test_nobody_hears_where_nobody_trains(run):
-    with pytest.raises(RunError, match="nobody trains here now; list runs with `souls runs`"):
+    with pytest.raises(RunError, match="is not being trained; list runs with `souls runs`"):
         ask(run, "save")
     assert asked(run) == ()
 
