@@ -13,6 +13,7 @@ from soulsgym.play.session import PlaySession
 from soulsgym.render import palette
 from soulsgym.render.hud import LARGE, MEDIUM, SMALL, Hud
 from soulsgym.render.names import plain_name
+from soulsgym.render.renderer import check_size
 from soulsgym.render.scene import Scene, Window
 
 FPS = 60
@@ -48,6 +49,7 @@ class PlayWindow:
         board: Callable[[], Sequence[Row]] = lambda: (),
         ended: Callable[[], str] = lambda: "",
     ) -> None:
+        check_size(size)
         self.session, self._bindings, self._board, self._ended = session, dict(bindings), board, ended
         self._window = Window(size, session.spec.boss.name, FPS)
         self._scene = Scene(session.spec, size, turns=True)

@@ -21,6 +21,12 @@ MIN_SIZE = (480, 360)
 MIN_WORDLESS = (16, 16)
 
 
+def check_size(size: tuple[int, int], least: tuple[int, int] = MIN_SIZE) -> None:
+    """Refuse a picture that is too small for what is drawn in it."""
+    if size[0] < least[0] or size[1] < least[1]:
+        raise MisuseError(f"picture size {size} is too small; give at least {least}")
+
+
 class FightRenderer:
     """Draws one fight; remembers the last second of it for trails and numbers, so use one renderer per fight.
 
@@ -32,9 +38,7 @@ class FightRenderer:
         self, spec: FightSpec, size: tuple[int, int] = (960, 720), *, fps: float = 10.0, words: bool = True
     ) -> None:
         require("pygame")
-        least = MIN_SIZE if words else MIN_WORDLESS
-        if size[0] < least[0] or size[1] < least[1]:
-            raise MisuseError(f"picture size {size} is too small; give at least {least}")
+        check_size(size, MIN_SIZE if words else MIN_WORDLESS)
         # pygame greets on standard output, which belongs to the user's program.
         os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
         from soulsgym.render.scene import Scene

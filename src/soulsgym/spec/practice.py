@@ -41,12 +41,17 @@ def only_attack(spec: FightSpec, attack: str) -> FightSpec:
 
 
 def _act_of(phase: Phase, attack: str) -> Act | None:
-    alone = [replace(act, chains=(Chain(1.0),), then={}) for act in phase.acts if act.first_move == attack]
+    alone = [_again(act, Chain(1.0)) for act in phase.acts if act.first_move == attack]
     chained = [
-        replace(act, chains=(Chain(1.0, chain.links[: i + 1]),), then={})
+        _again(act, Chain(1.0, chain.links[: i + 1]))
         for act in phase.acts
         for chain in act.chains
         for i, link in enumerate(chain.links)
         if link.move == attack
     ]
     return next(iter([*alone, *sorted(chained, key=lambda act: len(act.chains[0].links))]), None)
+
+
+def _again(act: Act, chain: Chain) -> Act:
+    """The act with this one chain, as often as he likes and however far he has to walk for it."""
+    return replace(act, chains=(chain,), then={}, cooldown_s=0.0, cooling_weight=1.0, gives_up=False)
