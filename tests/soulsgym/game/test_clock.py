@@ -40,6 +40,7 @@ class Library:
         self.block = bytearray(512)
         self.deaf = self.stopped = self.someone_beats = False
         self.heard, self.beat = time.monotonic(), 0
+        self.lock = threading.RLock()  # the clock's own thread looks at it, too
         self.torn: Callable[[bytes], bytes] = bytes
         start = {"magic": b"SOULSPD1", "version": 2, "size": 512, "frequency": FREQUENCY, "installed": 63}
         for name, value in {**start, "limit_ms": 700, "speed": 1.0, "virtual": 5 * FREQUENCY, **values}.items():
@@ -54,6 +55,10 @@ class Library:
         struct.pack_into("<" + kind, self.block, at, value)
 
     def turn(self) -> None:
+        with self.lock:
+            self._turn()
+
+    def _turn(self) -> None:
         if self.stopped:
             return
         self["turns"] += 1
@@ -106,8 +111,9 @@ class FakeProcess:
             raise GameGone("the game (pid 4711) has ended: start it again.")
         if self.unmapped:
             raise ReadFailed(spans[0][0], "cannot be read")
-        self.library.turn()
-        return b"".join(bytes(self.library.block[at - BASE : at - BASE + size]) for at, size in spans)
+        with self.library.lock:
+            self.library.turn()
+            return b"".join(bytes(self.library.block[at - BASE : at - BASE + size]) for at, size in spans)
 
     def prepare(self, spans: Sequence[tuple[int, int]]) -> Callable[[], bytes]:
         return lambda: self.read_many(spans)
@@ -115,8 +121,9 @@ class FakeProcess:
     def write(self, address: int, data: bytes) -> None:
         if self.gone:
             raise GameGone("the game (pid 4711) has ended: start it again.")
-        self.written.append((address - BASE, data))
-        self.library.block[address - BASE : address - BASE + len(data)] = data
+        with self.library.lock:
+            self.written.append((address - BASE, data))
+            self.library.block[address - BASE : address - BASE + len(data)] = data
 
     def modules(self) -> dict[str, int]:
         return self.names

@@ -56,5 +56,5 @@ for name, value in (("last_bonfire", "Cemetery of Ash"), ("lock_on_bonus_range",
 game.clear_cache()
 game.reload()
 assert game.player_hp == game.player_max_hp
-game.close()
 print(game.last_bonfire, "at", pose[:3].round(1))
+game.close()
