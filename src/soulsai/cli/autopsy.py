@@ -85,7 +85,7 @@ def _fight(run: str, fights: int, seed: int, options: OneFight) -> tuple[list[Re
 
 def _print(deaths: list[Death], fights: int, name: str) -> None:
     if not deaths:
-        typer.echo(f"{name} did not die in {fights} fights.")
+        typer.echo(f"{name} did not die in {fights} fight{'s' * (fights != 1)}.")
         return
     console = Console()
     head = ("deaths", "cause", "what would have saved most of them")

@@ -454,9 +454,10 @@ def summary_of(deaths: Sequence[Death], fights: int) -> str:
     """How many deaths there were, and how many of them a change would have saved."""
     changed = [death for death in deaths if death.change is not None]
     survive = sum(death.survives for death in changed)
+    counts = f"{len(deaths)} death{'s' * (len(deaths) != 1)} in {fights} fight{'s' * (fights != 1)}"
     return (
-        f"{len(deaths)} deaths in {fights} fights. {len(changed)} of them had a way out in the last 2 s; played again "
-        f"from the seed with it, {survive} of {len(changed)} survive that attack."
+        f"{counts}. {len(changed)} had a way out in the last 2 s; played again from the seed with it, "
+        f"{survive} of {len(changed)} survive that attack."
     )
 
 

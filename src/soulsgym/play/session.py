@@ -34,6 +34,7 @@ class PlaySession:
         self._engine, self.spec = engine, engine.spec
         self._next_seed = seed
         self._done: list[tuple[int, Fights, npt.NDArray[np.int8]]] = []
+        engine.tick(ACTION_CONTROLS[NOTHING : NOTHING + 1], 0)  # compiles, which must not happen in the fight
         self.begin()
 
     @property

@@ -151,7 +151,11 @@ def _check_controls(file: str, controls: npt.NDArray[Any], count: int) -> None:
             f"{file}: controls is {controls.dtype} {list(controls.shape)}, not int8 {list(shape)}; record it again"
         )
     directions, buttons = controls[..., 0], controls[..., 1]
-    if directions.min() < NO_DIRECTION or directions.max() >= len(DIRECTIONS) or not np.isin(buttons, Button).all():
+    if (
+        directions.min() < NO_DIRECTION
+        or directions.max() >= len(DIRECTIONS)
+        or not np.isin(buttons, list(Button)).all()
+    ):
         raise RecordingError(f"{file}: controls holds a direction or a button that there is not; record it again")
 
 

@@ -93,4 +93,4 @@ def test_refusals(arguments, sentence):
 def test_nobody_died():
     result = souls("autopsy", "player:duellist", "--fights", 1, "--seed", 0)
     assert result.exit_code == 0, result.exception
-    assert "player:duellist did not die in 1 fights." in result.stdout
+    assert "player:duellist did not die in 1 fight." in result.stdout

@@ -16,6 +16,10 @@ from soulsgym.recordings import read_recording
 from soulsgym.recordings.exact import exact_departures
 
 
+def play(*arguments):
+    return souls("play", "--size", "480x360", *arguments)
+
+
 def souls(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
@@ -57,9 +61,9 @@ def person(monkeypatch):
     return boards
 
 
-@pytest.mark.parametrize("boss", ["iudex", "vordt", "margit"])
+@pytest.mark.parametrize("boss", ["vordt", "margit"])
 def test_a_fight(person, boss):
-    result = souls("play", "--boss", boss, "--seed", 3, "--out", "mine.npz")
+    result = play("--boss", boss, "--seed", 3, "--out", "mine.npz")
     assert result.exit_code == 0, result.exception
     recording = read_recording("mine.npz")
     assert recording.simulation.seeds == (3,)
@@ -71,32 +75,30 @@ def test_a_fight(person, boss):
 
 
 def test_what_others_read_of_it(person):
-    assert souls("play", "--seed", 3, "--out", "mine.npz").exit_code == 0
+    assert play("--seed", 3, "--out", "mine.npz").exit_code == 0
     assert souls("watch", "mine.npz", "--terminal").exit_code == 0
     assert "The exact replay never leaves the recording" in souls("fidelity", "mine.npz").stdout
     result = souls("autopsy", "mine.npz")
     assert result.exit_code == 0, result.exception
-    assert "1 deaths in 1 fights" in result.stdout
+    assert "1 death in 1 fight. 1 had a way out" in result.stdout
     assert person[0].startswith("you would have lived: ")
+    with pytest.raises(RunError, match="exists; give another name"):
+        raise play("--out", "mine.npz").exception
 
 
-def test_the_file_has_a_name_of_its_own(person, tmp_path):
-    assert souls("play", "--seed", 3).exit_code == 0
+def test_practice(person, tmp_path):
+    assert play("--only", "beast_tail", "--seed", 1).exit_code == 0
     [file] = (tmp_path / "recordings").iterdir()
     assert file.name.startswith("play-iudex-")
-
-
-def test_practice(person):
-    assert souls("play", "--only", "beast_tail", "--seed", 1, "--out", "tail.npz").exit_code == 0
-    simulation = read_recording("tail.npz").simulation
+    simulation = read_recording(file).simulation
     assert simulation.settings.only == "beast_tail"
     assert simulation.settings.phase == 2
-    assert souls("watch", "tail.npz", "--terminal").exit_code == 0
+    assert souls("watch", file, "--html", "tail.html").exit_code == 0
 
 
 def test_an_agent_on_the_board(person, make_run):
     run = make_run("smoke", "fight.step_limit=50")
-    result = souls("play", "--agent", run.folder, "--seed", 3, "--out", "mine.npz")
+    result = play("--agent", run.folder, "--seed", 3, "--out", "mine.npz")
     assert result.exit_code == 0, result.exception
     assert [row[0] for row in person[1]] == ["", "you", f"agent {run.folder.name}", "duellist"]
 
@@ -142,9 +144,3 @@ def test_where_nothing_may_be_written(tmp_path):
     tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
     with pytest.raises(RunError):
         raise souls("play").exception
-
-
-def test_nothing_is_overwritten(person):
-    assert souls("play", "--seed", 3, "--out", "mine.npz").exit_code == 0
-    with pytest.raises(RunError, match="exists; give another name"):
-        raise souls("play", "--out", "mine.npz").exception

@@ -89,7 +89,7 @@ def test_words(deaths):
     rows = causes_table(deaths)
     assert sum(float(row[0].removesuffix(" %")) for row in rows) == pytest.approx(100, abs=len(rows))
     changed = sum(death.change is not None for death in deaths)
-    assert summary_of(deaths, 16).startswith(f"{len(deaths)} deaths in 16 fights. {changed} of them had a way out")
+    assert summary_of(deaths, 16).startswith(f"{len(deaths)} deaths in 16 fights. {changed} had a way out")
     for death in deaths:
         assert death.killer in death.cause or death.cause.startswith(("falling", "being caught"))
 

@@ -27,7 +27,7 @@ def make_window(monkeypatch, session):
 
     def make(played=None, **options):
         played = played or session
-        made.append(PlayWindow(played, load_bindings(played.spec.title.id), size=(640, 480), **options))
+        made.append(PlayWindow(played, load_bindings(played.spec.title.id), size=(480, 360), **options))
         return made[-1]
 
     yield make

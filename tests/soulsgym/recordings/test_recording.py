@@ -242,3 +242,20 @@ def test_what_is_wrong_with_an_archive_is_named(tmp_path, changes, message):
 
 def test_every_observation_key_is_read():
     assert set(OBSERVATION) == set(OBSERVATION_KEYS)
+
+
+@pytest.mark.parametrize(
+    ("controls", "reason"),
+    [
+        (np.zeros((1, 6, 2), np.int8), "controls is int8"),
+        (np.zeros((3, 6, 2), np.int64), "controls is int64"),
+        (np.full((3, 6, 2), 9, np.int8), "holds a direction or a button that there is not"),
+    ],
+)
+def test_controls_that_do_not_fit(own, tmp_path, controls, reason):
+    part = replace(own, fights=own.fights[:3], actions=own.actions[:3], episodes=own.episodes[:3])
+    write_recording(tmp_path / "good.npz", part)
+    with np.load(tmp_path / "good.npz") as archive:
+        np.savez(tmp_path / "bad.npz", **archive, controls=controls)
+    with pytest.raises(RecordingError, match=reason):
+        read_recording(tmp_path / "bad.npz")
