@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium
@@ -26,7 +27,7 @@ from soulsai.learning.loading import load_trained
 from soulsai.learning.scoring import evaluate_policy
 from soulsai.runtime import Fleet
 from soulsgym.envs.simulated import FightEnv
-from soulsgym.recordings.recording import read_recording
+from soulsgym.recordings.recording import Recording, read_recording
 
 BOSS, ENV = "iudex", "SoulsGymIudexSimDemo-v0"
 FIRST_SEED, FIGHTS = 1000, 1000
@@ -34,20 +35,27 @@ STEPS_PER_MINUTE = 600
 
 
 def record(file: Path, minutes: float) -> tuple[int, int]:
-    """Record the script until there are so many minutes of it; fights and wins."""
+    """Record as many fights of the script as there is time for; fights and wins."""
     if not file.exists():
-        env = gymnasium.make(ENV).unwrapped
+        env, most, count = gymnasium.make(ENV).unwrapped, round(minutes * STEPS_PER_MINUTE), 1
         assert isinstance(env, FightEnv)
-        count = 1
-        while (
-            len(recording := recorded(env, ScriptedFighter("duellist"), count, FIRST_SEED)) < minutes * STEPS_PER_MINUTE
-        ):
-            count = max(count + 1, int(count * minutes * STEPS_PER_MINUTE / len(recording)))
+        while len(recording := recorded(env, ScriptedFighter("duellist"), count, FIRST_SEED)) <= most:
+            count = max(count + 1, int(count * most / len(recording)))
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_fight_file(file, recording, {"engine": "sim", **about_boss(BOSS, "standard")})
+        about = {"engine": "sim", **about_boss(BOSS, "standard")}
+        write_fight_file(file, first_fights(recording, most), about)
     recording = read_recording(file)
     ends = [recording.fights["boss_hp"][high - 1, 0] <= 0.0 for _, high in recording.bounds()]
     return len(ends), int(sum(ends))
+
+
+def first_fights(recording: Recording, records: int) -> Recording:
+    """The first fights, as many as have no more records than these together."""
+    assert recording.simulation is not None
+    ends = [high for _, high in recording.bounds() if high <= records]
+    simulation = replace(recording.simulation, seeds=recording.simulation.seeds[: len(ends)])
+    part = slice(ends[-1])
+    return Recording(recording.fights[part], recording.actions[part], recording.episodes[part], simulation=simulation)
 
 
 def train(folder: Path, seed: int, steps: int, preset: str, demos: Path | None) -> int:

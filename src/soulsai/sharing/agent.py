@@ -99,7 +99,7 @@ class AgentNotes(msgspec.Struct, frozen=True):
     code: Text
     data: dict[str, Text]
     files: dict[str, Text]
-    measured: tuple[Measurement, ...]
+    measured: Annotated[tuple[Measurement, ...], msgspec.Meta(min_length=1, max_length=50)]
 
 
 def read_notes(run: Run) -> AgentNotes:

@@ -271,9 +271,10 @@ def test_a_run_is_no_shared_agent(run):
     assert "is no shared agent" in str(error)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 2}', '{"format": 1, "boss": 3}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 2}', '{"format": 1, "boss": 3}', None])
 def test_damaged_notes_are_one_sentence(agent, content):
-    (agent.folder / "agent.json").write_text(content)
+    file = agent.folder / "agent.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"measured": []}) if content is None else content)
     with pytest.raises(RunError, match="is damaged"):
         read_notes(agent)
 
