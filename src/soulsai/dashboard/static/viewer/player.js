@@ -39,7 +39,7 @@ class Player {
       seek: touched((seconds) => this.seek(seconds)),
       speed: (value) => this.setSpeed(value),
       nextLoss: onNextLoss && touched(onNextLoss),
-      death: this.scene.lost && touched(() => this.last(LAST_S)),
+      death: this.scene.lost && touched(() => this.beforeEnd(LAST_S)),
       touched: touched(() => {}),
     };
     const canvas = el("canvas", { class: "fv-stage", role: "img", "aria-label": describe(raw) });
@@ -59,7 +59,7 @@ class Player {
   }
 
   // What led to the end.
-  last(seconds) {
+  beforeEnd(seconds) {
     this.time = Math.max(0, this.scene.duration - seconds);
     this.play();
   }
