@@ -12,7 +12,7 @@ umask 077
 folder=$1 name=$2 file=$3
 [ ! -s "$file" ] || exit 0
 souls invite "$name" "$folder" > "$file.told"
-sed -n 's|.*\(rediss\{0,1\}://[^ ]*\).*|\1|p' "$file.told" | head -n 1 > "$file.new"
+sed -n -e 's|.*\(rediss\{0,1\}://[^ ]*\).*|\1|p' -e 's|.*\(wss://[^ ]*\).*|\1|p' "$file.told" | head -n 1 > "$file.new"
 rm "$file.told"
 [ -s "$file.new" ] || {
     echo "invite.sh: souls invite has told no address" >&2

