@@ -131,6 +131,9 @@ class Learner(ABC):
             optimizer.restore(saved.parts[f"optimizer.{name}"])
         self.generator.set_state(saved.parts["random"]["torch"])
 
+    def forget(self) -> None:  # noqa: B027 (not every learner remembers)
+        """Forget all experience, as if none had come since the networks are what they are."""
+
     def is_finite(self) -> bool:
         """Whether all weights are numbers."""
         return all(bool(flat.data.isfinite().all()) for flat in self.flats.values())

@@ -40,12 +40,9 @@ class ReplayLearner(Learner):
         burst: int = 1,
     ) -> None:
         super().__init__(config, schema, device)
-        replay = config.replay
-        self.store = ReplayStore(replay.capacity, schema)
-        self.sampler = (
-            PrioritizedSampler(replay.capacity, replay.alpha) if replay.prioritized else UniformSampler(self.store)
-        )
+        self.store = ReplayStore(config.replay.capacity, schema)
         self._rows: ReplayStore = self.store
+        self.sampler = self._new_sampler()
         self._update_every, self._warmup_steps, self._burst = update_every, warmup_steps, burst
         self._numpy = np.random.default_rng([config.run.seed, 1])
         self._batch = Batch(batch, schema)
@@ -162,6 +159,15 @@ class ReplayLearner(Learner):
         super().restore(saved)
         self.sampler.restore(saved.arrays("sampler"))
         restore_generator(self._numpy, saved.arrays("random")["numpy"])
+
+    def forget(self) -> None:
+        """Empty the replay; no gradient steps are owed for what was in it."""
+        self._rows.added, self.counters.updates_owed = 0, 0.0
+        self.sampler = self._new_sampler()
+
+    def _new_sampler(self) -> PrioritizedSampler | UniformSampler:
+        replay = self.config.replay
+        return PrioritizedSampler(replay.capacity, replay.alpha) if replay.prioritized else UniformSampler(self._rows)
 
     def _beta(self) -> float:
         return linear(self.config.replay.beta, self.config.replay.final_beta, self.progress)

@@ -33,6 +33,10 @@ from soulsai.transport.redis.report import Report
 
 REACH_S = 5.0
 """How long Redis may take to answer: it may just be starting again."""
+HUNG_S = 2.0
+"""How long Redis may take to answer before a name is cut off by force."""
+RESTART_S = 30.0
+"""How long a Redis that was ended may take to be there again."""
 WATCH_EVERY_S = 2.0
 LEAVE_S = 20.0
 """How long workers may take to leave."""
@@ -77,7 +81,7 @@ def fleet(
     folder, about = _served(run)
     if about.own and not is_served(folder) and (last := report.last(folder)) and not check:
         if not as_json:
-            typer.echo(f"{folder} is not being served; as it was when it ended:")
+            typer.echo(f"{folder} is not being served; as it was last:")
         _print_report(last, as_json=as_json)
         return
     with _operator(folder, about) as operator:
@@ -118,12 +122,19 @@ def revoke(
 ) -> None:
     """End an invitation.
 
-    Its workers are out at once, and what they sent and is not stored yet is dropped.
+    Its workers are out at once, and what they sent and the learner has not read yet is removed. It works whatever
+    the learner and Redis do.
 
     Example: souls revoke alice
     """
     check_name(name)
-    with _operator(*_served(run)) as operator:
+    folder, about = _served(run)
+    if about.own and is_served(folder) and not _answers(about):
+        from soulsai.runtime.redis_server import cut_off
+
+        typer.echo(f"the Redis of {folder} does not answer: it is ended, and starts again without {name}", err=True)
+        cut_off(folder / "redis", name)
+    with _operator(folder, about, RESTART_S) as operator:
         access.revoke(operator.admin, operator.keys, name, typer.echo)
         operator.keep_passwords({who: password for who, password in operator.fleet.passwords.items() if who != name})
     typer.echo(f"{name}: access to {operator.folder} revoked, stored experience kept")
@@ -155,13 +166,22 @@ def _served(run: str | None) -> tuple[Path, FleetFile]:
     return folder, about
 
 
+def _answers(fleet: FleetFile) -> bool:
+    address = Address.parse(fleet.admin, Path(fleet.ca) if fleet.ca else None, run=fleet.run)
+    with connect(address, limit_s=HUNG_S) as admin:
+        try:
+            return bool(admin.ping())
+        except (RedisError, OSError):
+            return False
+
+
 @contextmanager
-def _operator(folder: Path, fleet: FleetFile) -> Iterator[Operator]:
+def _operator(folder: Path, fleet: FleetFile, reach_s: float = REACH_S) -> Iterator[Operator]:
     if fleet.own and not is_served(folder):
         raise RunError(f"{folder}: is not being served now; continue it with: souls serve --resume {folder}")
     address = Address.parse(fleet.admin, Path(fleet.ca) if fleet.ca else None, run=fleet.run)
     with connect(address) as admin:
-        Retry(address, REACH_S).run(f"reach the Redis of {folder}", admin.ping)
+        Retry(address, reach_s).run(f"reach the Redis of {folder}", admin.ping)
         try:
             yield Operator(folder, fleet, admin, Keys(fleet.run))
         except RedisError as error:

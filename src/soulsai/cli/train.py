@@ -77,6 +77,10 @@ class RunOptions:
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue a run from its last checkpoint; without a name the newest one.")
     ] = False
+    without_replay: Annotated[
+        bool,
+        typer.Option("--without-replay", help="With --resume: go on with an empty replay, if its files are damaged."),
+    ] = False
     parts: PartsFiles = None
     demos: Annotated[
         list[str] | None,
@@ -102,6 +106,8 @@ class RunOptions:
     def check(self) -> None:
         """ConfigError or MissingPackage for what cannot be, before anything is made."""
         check_urls(self.notify or ())
+        if self.without_replay and not self.resume:
+            raise ConfigError("--without-replay is for a run that goes on: give --resume too")
         if self.wandb:
             require("wandb")
 
@@ -170,7 +176,8 @@ def train(
         from soulsai.runtime import Fleet
 
         with options.session(run, config, page=dashboard) as (view, stop, sinks):
-            fleet = Fleet(run, config, options.resume, not options.accept, view.say, view.show, stop, sinks)
+            fleet = Fleet(run, config, options.resume, not options.accept, view.say, view.show, stop, sinks,
+                          without_replay=options.without_replay)  # fmt: skip
             outcome = fleet.train(workers, game=game)
     again = (
         "souls train"
@@ -238,7 +245,8 @@ def serve(
     from soulsai.runtime.gateway import served_gateway
     from soulsai.runtime.invitation import ending_invitations
 
-    fleet = Fleet(run, config, resume=options.resume, check=not options.accept, say=typer.echo)
+    fleet = Fleet(run, config, resume=options.resume, check=not options.accept, say=typer.echo,
+                  without_replay=options.without_replay)  # fmt: skip
     with (
         removed_if_refused(run, resume=options.resume),
         fleet.serve(RedisOptions(redis, host, port, tls, ca, advertise)) as served,

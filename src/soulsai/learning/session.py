@@ -66,6 +66,7 @@ def run_session(
     config: Config,
     *,
     resume: bool,
+    without_replay: bool = False,
     view: View,
     stop: Callable[[], bool],
     check: bool = True,
@@ -75,6 +76,8 @@ def run_session(
     make_loop: Callable[[], Loop] | None = None,
 ) -> Outcome:
     """Train in the folder of `run` to the end, or until `stop` says so; with a fleet, from what its workers play.
+
+    `without_replay` leaves out the replay of a run that is resumed, as where its files are damaged.
 
     `game` says how the running game is played on this machine, for runs that train on it. Metrics go to `sinks` beside
     the files of the run. `make_loop` makes another loop than the config's own.
@@ -96,7 +99,7 @@ def run_session(
             loop = build_fleet_loop(config, fleet.link, fleet.start, view.say) if fleet else make_loop and make_loop()
             beside = Evaluator(run, config, view.say) if fleet else None
             training = Training(run, config, view=view, stop=stop, loop=loop, game=game, sinks=sinks, evaluator=beside)
-            training.resume() if resume else training.begin()
+            training.resume(without_replay=without_replay) if resume else training.begin()
             if not training.go():
                 training.close("stopped")
                 update_report(run)

@@ -122,6 +122,7 @@ class Training:
         self._begun_s = self._logged_s = self._saved_s = 0.0
         self._logged_steps = self._logged_updates = 0
         self._logged_workers: float | None = None
+        self._without_replay = False
         self._back_at: list[int] = []  # the checkpoint that it had to go back to last, and how often in a row
         self._went_back = 0
 
@@ -135,8 +136,9 @@ class Training:
             warn=self._view.say,
         )
 
-    def resume(self) -> None:
-        """Go on from the newest checkpoint whose files are all intact."""
+    def resume(self, *, without_replay: bool = False) -> None:
+        """Go on from the newest checkpoint whose files are all intact; without its replay, with an empty one."""
+        self._without_replay = without_replay
         saved = self._newest()
         if saved is None:
             self._view.say("no checkpoint was written yet; beginning again")
@@ -150,6 +152,9 @@ class Training:
                 "trained on; start a new run"
             )
         self._take_up(saved)
+        if without_replay:
+            self._view.say("its replay is left out: the networks are as they were, and what they learn from is new")
+        self._without_replay = False
         self._view.say(f"resuming from step {self.loop.counters.steps:,} of {self.config.run.steps:,}")
 
     def _take_up(self, saved: Checkpoint) -> None:
@@ -157,6 +162,8 @@ class Training:
         state = saved.state
         self.loop.counters.__dict__.update(state["counters"])
         self.loop.restore(saved)
+        if self._without_replay:
+            self.loop.learner.forget()
         self.memory = Memory(
             elapsed_s=state["elapsed_s"],
             score=PolicyScore.of(state["score"]),
@@ -166,7 +173,7 @@ class Training:
             best_score=PolicyScore.of(state["best_score"]),
             top=PolicyScore.of(state["top"]),
         )
-        self._writer.listed = state["segments"]
+        self._writer.listed = [] if self._without_replay else state["segments"]
         position, step = state["metrics_position"], self.loop.counters.steps
         self._sinks = Sinks(
             [
@@ -452,6 +459,7 @@ class Training:
         """The newest checkpoint whose replay is intact as well; the replay is loaded with it."""
         numbers: list[int | None] = [None, *sorted(self._writer.store.numbers(), reverse=True)]
         tried: set[int] = set()
+        wrong: list[str] = []
         for number in numbers:
             if number in tried:
                 continue
@@ -460,14 +468,18 @@ class Training:
                 if saved is None:
                     return None
                 tried.add(saved.number)
-                if self.loop.learner.store is not None:
+                if self.loop.learner.store is not None and not self._without_replay:
                     self._writer.segments.load(self.loop.learner.store, saved.state["segments"])
                 return saved
             except RunError as error:
                 if number is None and not tried:
                     raise
+                wrong.append(str(error).partition(";")[0])
                 self._view.say(f"{error} (trying the checkpoint before)")
-        raise RunError(f"{self.run.folder}: no checkpoint is intact with its replay; start a new run")
+        raise RunError(
+            f"{self.run.folder}: no checkpoint is intact with its replay ({'; '.join(dict.fromkeys(wrong))}), but the "
+            "networks are: go on with them and an empty replay with --resume --without-replay, or start a new run"
+        )
 
     def _status(self, state: str, final: Evaluation | None = None) -> None:
         step, score = self.loop.counters.steps, self.memory.best_score

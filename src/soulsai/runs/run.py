@@ -79,6 +79,11 @@ class Run:
         """An existing run; RunError if there is none, or its first files are damaged."""
         if not folder.is_dir():
             raise RunError(f"{folder}: there is no such run{_suggestion(folder)}")
+        if not (folder / CONFIG).exists() and (folder / VERSIONS).exists():
+            raise RunError(
+                f"{folder / CONFIG}: is missing, the rest of the run is there: put back a copy of it, or the config of "
+                f"the preset that it began with ({folder / VERSIONS} names it)"
+            )
         if not (folder / CONFIG).exists():
             raise RunError(f"{folder}: is not the folder of a run (it has no {CONFIG})")
         run = cls(folder)

@@ -53,6 +53,7 @@ class Fleet:
     show: Callable[[Progress], None] = lambda progress: None
     stop: Callable[[], bool] = lambda: False
     sinks: Sequence[Sink] = ()
+    without_replay: bool = False  # a resumed run begins with an empty one
 
     @classmethod
     def begin(cls, preset: str, folder: str | Path | None = None, settings: Sequence[str] = (), **given: Any) -> Fleet:
@@ -106,8 +107,8 @@ class Fleet:
     ) -> Outcome:
         try:
             return run_session(
-                self.run, self.config, resume=self.resume, view=self, stop=lambda: self.stop() or no_more(),
-                check=self.check, fleet=link, game=game, sinks=self.sinks,
+                self.run, self.config, resume=self.resume, without_replay=self.without_replay, view=self,
+                stop=lambda: self.stop() or no_more(), check=self.check, fleet=link, game=game, sinks=self.sinks,
             )  # fmt: skip
         except KeyboardInterrupt:  # whoever trains does not want to wait until it is saved: that is no failure
             status = self.run.status()

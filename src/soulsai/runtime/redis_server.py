@@ -176,6 +176,9 @@ class OwnServer:
     def _launch(self, ready_s: float) -> None:
         """Start its process and wait until it answers."""
         _shorten_log(self.folder / LOG)
+        if not (self.folder / USERS).exists():
+            log.warning("%s: is gone: everyone has to be invited again", self.folder / USERS)
+            _write_users(self.folder, self.address.password)
         words = [self._program, self.folder / CONFIG]
         try:
             with (self.folder / LOG).open("ab") as output:
@@ -395,6 +398,22 @@ def _did_not_start(folder: Path, address: Address, why: str) -> TransportError:
     return TransportError(
         f"the Redis in {folder}, which was to listen on port {address.port}, {why}: {told or 'it wrote no log'}"
     )
+
+
+def cut_off(folder: Path, name: str) -> None:
+    """End the right of a name where the server in a folder does not answer: it is ended, and whoever keeps it starts it
+    again without the name. Nothing that it acknowledged is lost.
+    """
+    file = folder / USERS
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise TransportError(f"{file}: cannot be read: {reason(error)}") from error
+    kept = [line for line in lines if line.split()[1:2] != [name]]
+    write_atomically(file, "".join(f"{line}\n" for line in kept), private=True)
+    if (hung := _orphan(folder)) is not None:
+        with suppress(psutil.NoSuchProcess):
+            hung.kill()
 
 
 def _shorten_log(file: Path) -> None:

@@ -36,7 +36,16 @@ from soulsai.transport.redis.foreign import shortcomings
 from soulsai.transport.redis.keys import Keys
 from soulsai.transport.redis.learner import RedisLearnerLink
 from soulsai.transport.redis.quota import MB, Quota
-from soulsai.transport.redis.report import books_line, keep_last, look_at, open_lines, playing, stop_workers
+from soulsai.transport.redis.report import (
+    Snapshot,
+    books_line,
+    keep_last,
+    look_at,
+    open_lines,
+    playing,
+    report_of,
+    stop_workers,
+)
 from soulsai.transport.welcome import Welcome, pack_welcome
 from soulsgym.packages import VERSION
 
@@ -49,6 +58,8 @@ LEAVE_S = 15.0
 ANSWER_S = 1.0
 """How long Redis may take to answer at the end of a run: nothing that was learned depends on it any more."""
 LOOK_S = 0.2
+KEEP_S = 10.0
+"""How often it is kept how the fleet is."""
 NAME_SHARE, SMALLEST_MB = 2, 32
 """One name may have so large a part of the memory of Redis waiting, and so many MB in any case."""
 OVER = "run_over"
@@ -104,7 +115,7 @@ def served_redis(
         fleet, address = open_redis(run, config, options, held, say)
         link = RedisLearnerLink(address, say=say, stop=stop, silent_after_s=config.fleet.silent_after_s,
                                 max_chunks=2 * config.fleet.max_chunks, most_rows=most_rows(config),
-                                quota=_quota(config))  # fmt: skip
+                                quota=_quota(config), on_look=_Keeper(run))  # fmt: skip
         held.callback(link.close)
         link.welcome(_welcome(fleet.run, config))
         served = Served(run, fleet, address, link)
@@ -112,6 +123,18 @@ def served_redis(
         link.close()
         if served.outcome is not None:
             _end(run, address, say, finished=served.outcome.finished)
+
+
+class _Keeper:
+    """Keeps how the fleet is, now and then, for `souls fleet` after a learner that was killed."""
+
+    def __init__(self, run: Run) -> None:
+        self._run, self._kept_s = run, time.monotonic()
+
+    def __call__(self, seen: Snapshot) -> None:
+        if time.monotonic() - self._kept_s >= KEEP_S:
+            self._kept_s = time.monotonic()
+            keep_last(self._run.folder, report_of(seen))
 
 
 def _quota(config: Config) -> Quota:

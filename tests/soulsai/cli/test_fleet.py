@@ -234,7 +234,7 @@ def test_after_the_end_the_last_state_is_shown(folder):
     keep_last(folder, report_with(row()))
     result = souls("fleet", folder)
     assert result.exit_code == 0, result.exception
-    assert f"{folder} is not being served; as it was when it ended:" in result.output.replace("\n", "")
+    assert f"{folder} is not being served; as it was last:" in result.output.replace("\n", "")
     assert "sent 1,204 = stored 1,200 + dropped 4 (stale 4) + in flight 0" in result.output
     assert json.loads(souls("fleet", folder, "--json").output)["total"]["sent"] == 1204
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from redis.exceptions import AuthenticationError, ConnectionError
 from typer.testing import CliRunner
 
 from soulsai.cli.main import app
@@ -27,7 +28,7 @@ from soulsai.runtime import RedisOptions
 from soulsai.runtime.invitation import host_and_port, how_to_join
 from soulsai.runtime.redis_server import OwnServer
 from soulsai.runtime.serve import FRIEND, open_redis
-from soulsai.transport.redis.access import revoke
+from soulsai.transport.redis.access import invite, revoke
 from soulsai.transport.redis.connection import connect
 from soulsai.transport.redis.keys import Keys
 from soulsai.transport.redis.report import stop_workers
@@ -197,6 +198,36 @@ def test_a_revoked_friend_stays_out(tmp_path):
     opened(run, config, then=put_out)
     again, _ = opened(run, config)
     assert (again.generation, again.passwords) == (2, {})
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("state", ["full", "hung"])
+def test_revoke_works_whatever_redis_does(tmp_path, state):
+    """And leaves nothing of the name: no user, no connection, no key."""
+    run, config = new_run(tmp_path)
+    with ExitStack() as held:
+        held.enter_context(locked(run.folder / LOCK))
+        fleet, address = open_redis(run, config, NOTHING, held, lambda text: None)
+        keys, file = Keys(fleet.run), run.folder / "redis" / "redis.pid"
+        with connect(address) as admin:
+            password = invite(admin, keys, "eve")
+            eve = held.enter_context(connect(replace(address, user="eve", password=password)))
+            eve.rpush(keys.experience("eve"), *[bytes(1000)] * 100)
+            eve.hset(keys.beats("eve"), "eve.1.eeeeee", b"beat")
+            if state == "full":
+                admin.config_set("maxmemory", 1)
+        if state == "hung":
+            os.kill(int(file.read_text()), signal.SIGSTOP)
+        result = CliRunner().invoke(app, ["revoke", "eve", str(run.folder)])
+        assert result.exit_code == 0, result.output
+        assert "eve: access to" in result.output
+        with connect(address) as admin:
+            assert list(admin.scan_iter(match=f"{keys.prefix}*eve*")) == []
+            assert "eve" not in admin.acl_users()
+            assert not [client for client in admin.client_list() if client["user"] == "eve"]
+            assert "friend" in admin.acl_users()
+        with pytest.raises((AuthenticationError, ConnectionError)):
+            eve.ping()
 
 
 def test_a_finished_run_that_goes_on_keeps_nobody_out(tmp_path):
@@ -438,7 +469,7 @@ def test_a_fleet_from_start_to_end(souls, preset):
     assert friend.poll() is None
     step = json.loads((folder / "status.json").read_text())["step"]
     result = souls.run("fleet")
-    assert "is not being served; as it was when it ended" in result.stdout
+    assert "is not being served; as it was last" in result.stdout
 
     again = souls.start(
         "again", "serve", "--resume", "--plain", "--run", "runs/mine", *sets(f"run.steps={step + 5000}")

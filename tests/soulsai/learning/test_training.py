@@ -764,9 +764,35 @@ def test_nothing_intact_is_one_sentence(two_checkpoints, tmp_path):
     for segment in (folder / "replay").iterdir():
         damage(segment)
     other = Training(Run.open(folder), original.config, view=Heard(), stop=never)
-    with pytest.raises(RunError, match="no checkpoint is intact with its replay; start a new run") as refused:
+    with pytest.raises(RunError, match="no checkpoint is intact with its replay") as refused:
         other.resume()
-    assert "\n" not in str(refused.value)
+    text = str(refused.value)
+    assert "\n" not in text
+    assert "--resume --without-replay" in text
+    for number in (store := CheckpointStore(folder / "checkpoints")).numbers():
+        assert any(info["name"] in text for info in store.load_state(number)["segments"])
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("prioritized", [False, True])
+def test_networks_without_their_replay(tmp_path, prioritized):
+    """Also where its files are gone: the weights go on, and what is written next is whole again."""
+    settings = [*Q, f"replay.prioritized={str(prioritized).lower()}", "run.steps=100000"]
+    made = trained(tmp_path / "run", "smoke-q", *settings, stop=After(4))
+    for segment in made.run.replay.iterdir():
+        segment.unlink()
+    other = Training(made.run, made.config, view=Heard(), stop=After(4))
+    other.resume(without_replay=True)
+    assert other.loop.counters.steps == made.loop.counters.steps
+    assert same(weights(other), weights(made))
+    assert len(other.loop.learner.store) == 0
+    assert any("its replay is left out" in text for text in other._view.news)
+    assert not other.go()
+    assert other.loop.counters.updates > made.loop.counters.updates
+    other.close("stopped")
+    again = Training(made.run, made.config, view=Heard(), stop=After(1))
+    again.resume()
+    assert len(again.loop.learner.store) == len(other.loop.learner.store) > 0
 
 
 def test_segments_of_the_replay_are_cleared_away(tmp_path):

@@ -496,3 +496,18 @@ def test_a_frozen_server_is_ended_at_once(tmp_path, monkeypatch):
         began_s = time.monotonic()
     assert time.monotonic() - began_s < 120.0
     assert not psutil.pid_exists(pid)
+
+
+@pytest.mark.faults
+def test_a_server_whose_users_are_gone_comes_back(tmp_path):
+    """Its administrator can invite everyone again; without the file it would never start."""
+    with OwnServer.start(tmp_path, memory_mb=64) as server:
+        (tmp_path / "users.acl").unlink()
+        os.kill(server.pid, signal.SIGKILL)
+        until_s = time.monotonic() + 60.0
+        while server.alive():
+            assert time.monotonic() < until_s
+            time.sleep(0.01)
+        assert server.revive()
+        with connect(server.address) as client:
+            assert client.ping()

@@ -36,17 +36,18 @@ def invite(admin: redis.Redis, keys: Keys, name: str, warn: Warn = log.warning) 
 
 
 def revoke(admin: redis.Redis, keys: Keys, name: str, warn: Warn = log.warning) -> None:
-    """End an invitation and all its connections at once.
+    """End an invitation and all its connections at once, and remove all that is in Redis under the name.
 
-    What is on its way stays until the learner has counted it as dropped, and so do the last heartbeats.
+    The learner may be dead, paused or busy, and Redis full: nothing here needs either.
     """
     check_name(name)
     there = invited(admin, keys)
     if name not in there:
         raise TransportError(f"{name} is not invited to {keys.run} (invited: {', '.join(there) or 'nobody'})")
     if name in _users_of(admin, keys):
-        _manage(admin, "DELUSER", name)  # First, and alone: a Redis that is full refuses transactions, but not this.
-    admin.delete(keys.to(name))
+        # First, and each alone: a Redis that is full refuses transactions, but none of these.
+        _manage(admin, "DELUSER", name)
+    admin.unlink(keys.to(name), keys.experience(name), keys.beats(name))
     if not admin.smove(keys.names, keys.revoked, name):
         admin.sadd(keys.revoked, name)
     _keep_users(admin, warn)

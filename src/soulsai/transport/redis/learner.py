@@ -26,14 +26,13 @@ from soulsai.transport.redis.connection import FIRST_PAUSE_S, LONGEST_PAUSE_S, R
 from soulsai.transport.redis.entries import HEAD, LARGEST_ENTRY, MOST_ROWS, Beat, Entry, read_entry
 from soulsai.transport.redis.keys import Keys
 from soulsai.transport.redis.quota import DEFAULT, Quota
-from soulsai.transport.redis.report import MOST_BEATS, SILENT_AFTER_S, is_beating, snapshot
+from soulsai.transport.redis.report import MOST_BEATS, SILENT_AFTER_S, Snapshot, is_beating, snapshot
 
 OPEN, CLOSED = b"open", b"closed"
 GATE_S = 5
 """How long the gate stays open without a learner that looks after it: one that is dead or busy lets no more in."""
 POLICY_S = 600
 """How long a policy stays in Redis without a learner that looks after it."""
-REVOKED = "revoked"
 FLOOD = "flood"
 """Why the oldest messages are dropped of a name that has far more in Redis than workers send."""
 REFRESH_S = 1.0
@@ -136,11 +135,9 @@ redis.call('HSET', KEYS[2], ARGV[2], removed + length)
 return {{removed, length}}
 """
 FORGET = f"""{GUARD}
-if redis.call('SISMEMBER', KEYS[4], ARGV[2]) == 0 or redis.call('LLEN', KEYS[5]) > 0 then return 0 end
-redis.call('UNLINK', KEYS[6])
-redis.call('SREM', KEYS[4], ARGV[2])
+if redis.call('SREM', KEYS[4], ARGV[2]) == 0 then return end
+redis.call('UNLINK', KEYS[5], KEYS[6])
 redis.call('HDEL', KEYS[2], ARGV[2])
-return 1
 """
 
 _T = TypeVar("_T")
@@ -197,8 +194,12 @@ class RedisLearnerLink(LearnerLink):
         max_chunks: int = MOST_CHUNKS,
         most_rows: int = MOST_ROWS,
         quota: Quota = DEFAULT,
+        on_look: Callable[[Snapshot], None] = lambda seen: None,
     ) -> None:
-        """`most_rows` is what a message of this run can hold, `quota` what a name may use."""
+        """`most_rows` is what a message of this run can hold, `quota` what a name may use.
+
+        `on_look` gets what workers say of themselves, every few seconds.
+        """
         super().__init__()
         self._keys, self._place = Keys(address.run), address.place
         self._client: Any = connect(address, client="souls-learner")
@@ -216,7 +217,7 @@ class RedisLearnerLink(LearnerLink):
         self._names: list[str] = []
         self._revoked: list[str] = []
         self._flooding: set[str] = set()
-        self._quota = quota
+        self._quota, self._on_look = quota, on_look
         self._read_of: dict[str, list[float]] = {}  # messages and bytes of each name since the last look
         self._locked: dict[str, float] = {}  # names that are locked out, and until when
         self._next_count_s = 0.0
@@ -260,14 +261,13 @@ class RedisLearnerLink(LearnerLink):
         messages = self._read()
         self._write()
         for name in self._revoked:
-            inbox = self._inboxes[name]
-            if inbox.next is not None and not inbox.read:
-                self._forget(name)
+            self._forget(name)
+        self._revoked = []
         return messages
 
     def _read(self) -> list[Message]:
         """What is next in every list."""
-        names = [*self._names, *self._revoked]
+        names = self._names
         inboxes = [self._inboxes.setdefault(name, _Inbox()) for name in names]
         args: list[Any] = [FIRST_BYTES]
         for name, inbox in zip(names, inboxes, strict=True):
@@ -277,8 +277,7 @@ class RedisLearnerLink(LearnerLink):
             self._run(LISTS, keys, args, pipe)
             for name, key, inbox in zip(names, keys, inboxes, strict=True):
                 count = min(max(1, PER_READ // len(names)), max(1, READ_BYTES // max(1, inbox.entry_bytes)))
-                is_dropped = name in self._revoked or name in self._flooding
-                pipe.lrange(key, *inbox.span(PER_DROP if is_dropped else count))
+                pipe.lrange(key, *inbox.span(PER_DROP if name in self._flooding else count))
             (writes, found), *lists = self._checked(pipe.execute)
         if writes != self._writes:
             raise _Behind
@@ -288,6 +287,8 @@ class RedisLearnerLink(LearnerLink):
                 inbox.next = inbox.removed = inbox.remove_to = removed
                 continue
             if before != (inbox.read[-1].first_bytes if inbox.read else b"") or removed != inbox.removed:
+                if self._client.sismember(self._keys.revoked, name):
+                    continue  # this very moment
                 raise _Behind
             messages += self._wanted(name, self._take(name, inbox, entries), length - len(inbox.read))
         return messages
@@ -316,20 +317,17 @@ class RedisLearnerLink(LearnerLink):
         return messages
 
     def _wanted(self, name: str, messages: list[Message], waiting: int) -> list[Message]:
-        """None of a name that is not invited any more, nor the oldest of one that has sent far too many."""
-        reason = REVOKED if name in self._revoked else FLOOD if name in self._flooding else ""
-        if reason:
+        """Not the oldest of a name that has sent far too many."""
+        is_flooding = name in self._flooding
+        if is_flooding:
             for message in messages:
-                self._accounts.settle(message.worker, message.sequence, reason)
-            rows = sum(message.rows for message in messages)
-            if reason == REVOKED and rows:
-                self._say(f"{name} is not invited any more: {rows} rows on their way are dropped")
+                self._accounts.settle(message.worker, message.sequence, FLOOD)
         if waiting > self._max_chunks:
             self._flooding.add(name)
             self._complain(name, f"{name} sends more than can be read: its oldest messages are dropped")
         else:
             self._flooding.discard(name)
-        return [] if reason else messages
+        return [] if is_flooding else messages
 
     def _complain(self, name: str, text: str) -> None:
         if name not in self._complained:
@@ -377,16 +375,17 @@ class RedisLearnerLink(LearnerLink):
         self._say(f"{name} has {why}: what it had waiting is thrown away ({length:,} messages), {locked}")
 
     def _forget(self, name: str) -> None:
-        """Nothing is left of a name that is not invited any more, but the accounts."""
+        """Nothing is left of a name that is not invited any more, but the accounts of what was opened."""
         of_name = [self._keys.experience(name), self._keys.beats(name)]
-        if not self._run(FORGET, [self._keys.revoked, *of_name], [name]):
-            return
+        self._run(FORGET, [self._keys.revoked, *of_name], [name])
         for worker, beat in self._beats.items():
             if name_of(worker) == name:
                 self._accounts.keep_beat(worker, beat)
         self._beats = {worker: beat for worker, beat in self._beats.items() if name_of(worker) != name}
-        del self._inboxes[name]
-        self._next_refresh_s = 0.0
+        self._inboxes.pop(name, None)
+        self._locked.pop(name, None)
+        self._flooding.discard(name)
+        self._say(f"{name} is not invited any more, and nothing of it is left in Redis")
 
     # What is acknowledged
 
@@ -492,6 +491,7 @@ class RedisLearnerLink(LearnerLink):
             self._check_quotas(max(self._looked_s - before_s, LOOK_S / 2))
         seen = snapshot(self._client, self._keys, entries=False)
         self._beats = seen.beats
+        self._on_look(seen)
         self._beating = sum(is_beating(beat, seen.now_s, self._silent_after_s) for beat in seen.beats.values())
         for worker, beat in seen.beats.items():
             is_read = name_of(worker) in self._inboxes  # so that its account is known

@@ -11,11 +11,13 @@ from redis.exceptions import AuthenticationError, ConnectionError
 from redis_kit import until
 
 import soulsai.transport.redis.learner as learner_module
+import soulsai.transport.redis.report as report_module
 from soulsai.config import load_preset, with_settings
 from soulsai.experience import Chunk, Ended
 from soulsai.learning.limits import most_rows
 from soulsai.learning.sources import Start
 from soulsai.learning.wiring import build_fleet_loop
+from soulsai.runtime import serve
 from soulsai.transport.chunks import pack_chunk
 from soulsai.transport.links import Progress
 from soulsai.transport.redis.access import invite, revoke
@@ -275,6 +277,18 @@ def test_keys_of_another_type_are_put_right(siege):
     siege.eve.beat(EVE)
     siege.settle()
     assert siege.of("eve")["stored"] == 8
+
+
+def test_how_the_fleet_was_is_kept_for_a_learner_that_dies(siege, tmp_path, monkeypatch):
+    monkeypatch.setattr(serve, "KEEP_S", 0.0)
+    siege.link._on_look = serve._Keeper(SimpleNamespace(folder=tmp_path))
+    siege.bob.beat(BOB)
+    siege.bob.send()
+    siege.settle()
+    siege.link._next_look_s = 0.0
+    siege.link.workers()
+    kept = report_module.last(tmp_path)
+    assert [(row["worker"], row["stored"]) for row in kept["workers"]] == [(BOB, 8)]
 
 
 def test_heartbeats_of_tomorrow_are_none(siege):
