@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -84,7 +84,7 @@ def sight_groups(sights: Sequence[str], spec: FightSpec) -> list[tuple[str, list
     """The numbers of an observation that stand together, in order: what they are about, and a name for each."""
     titles = names_table()["sight"]
     boss = dict(zip(spec.boss_animations, boss_label_names(spec, 1), strict=False))
-    of_block = {
+    of_block: dict[str, Callable[[str], str]] = {
         "player_is": lambda name: player_name(name, spec.boss_name),
         "boss_is": lambda name: boss.get(name, _capitalised(plain_name(name))),
         "boss_was": lambda name: boss.get(name, _capitalised(plain_name(name))),
@@ -96,10 +96,14 @@ def sight_groups(sights: Sequence[str], spec: FightSpec) -> list[tuple[str, list
 
     groups = []
     for block, members in itertools.groupby(sights, block_of):
-        shown = of_block.get(block, lambda name: name.replace("_", " "))
+        shown = of_block.get(block, _with_spaces)
         names = [shown(name[len(block) + 1 :] if block else name) for name in members]
         groups.append((titles.get(block, "Health, places and speeds"), names))
     return groups
+
+
+def _with_spaces(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _capitalised(words: str) -> str:

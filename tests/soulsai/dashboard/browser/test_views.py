@@ -184,7 +184,7 @@ def test_more_windows_than_a_browser_has_connections(site, open_page):
 
 def test_a_visitor_without_the_token_types_it(site, serve_page, open_page, complaints):
     root, _ = site
-    complaints.expected = ("401",)
+    complaints.expected = ("401", "127.0.0.1")
     with serve_page(root, "--port", "0", "--token", "a-token-of-some-length") as (_, address):
         page = open_page(address.partition("?")[0])
         page.get_by_label("Token").fill("a-token-of-some-length")
