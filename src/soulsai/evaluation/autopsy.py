@@ -196,7 +196,9 @@ class _Window:
         at, by, action = changes.at, changes.by, changes.action
         inside = at[None] < self.lengths[:, None]
         pressed, effective = self.base[:, at], self.effective[:, at]
-        other = self.open[:, at, action] & (pressed != action) & ((action != NOTHING) | effective)
+        # To leave out a tenth of a second of a walk would be luck.
+        left_out = effective & (pressed >= FIRST_ROLL)
+        other = self.open[:, at, action] & (pressed != action) & ((action != NOTHING) | left_out)
         target = np.clip(at + by, 0, WINDOW - 1)
         everyone = np.arange(len(self.fights))[:, None]
         moved = effective & (pressed >= FIRST_ROLL) & (at + by >= 0) & (at + by < WINDOW)
@@ -438,14 +440,14 @@ def _name(action: int) -> str:
 
 
 def _during(window: _Window, spec: FightSpec, death: int, at: int) -> str:
-    """What the boss does when a press is left out: "into the tail swipe", "after the sweep" or "while he walks"."""
+    """What the boss does when a press is left out: "into the chop", "after the sweep" or "during his walk"."""
     one, here = window.fights[death], int(window.blows[death] - window.lengths[death]) + at
     move = int(one.fights["boss_move"][here])
     if not 0 <= move < len(spec.boss.moves):
         return "now"
     row, move_s = spec.boss.moves[move], float(one.fights["boss_move_s"][here])
     if row.kind != "attack":
-        return f"while he is in {plain_name(row.name)}"
+        return f"during his {plain_name(row.name)}"
     over = all(hit.to_s < move_s for hit in row.hits)
     return f"{'after' if over else 'into'} the {plain_name(row.name)}"
 
@@ -461,12 +463,14 @@ def summary_of(deaths: Sequence[Death], fights: int) -> str:
     )
 
 
-def causes_table(deaths: Sequence[Death]) -> list[tuple[str, str, str]]:
-    """Rows of share, cause, and the change that saves most often in that cause."""
-    rows = []
-    for cause, number in causes_of(deaths):
+def causes_table(deaths: Sequence[Death], most: int = 8) -> list[tuple[str, str, str]]:
+    """Rows of share, cause, and the change that saves most often in that cause; beyond `most` they are summed up."""
+    rows, causes = [], causes_of(deaths)
+    for cause, number in causes[:most]:
         words = Counter(_kind_of(death.change) for death in deaths if death.cause == cause)
         rows.append((f"{100 * number / len(deaths):.0f} %", cause, words.most_common(1)[0][0]))
+    if rest := sum(number for _, number in causes[most:]):
+        rows.append((f"{100 * rest / len(deaths):.0f} %", f"{len(causes) - most} other causes", ""))
     return rows
 
 
