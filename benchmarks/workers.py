@@ -22,12 +22,12 @@ from soulsai.runs.fleet_file import read_fleet
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import connect
 from soulsai.transport.redis.keys import Keys
-from soulsai.transport.redis.report import look_at
+from soulsai.transport.redis.report import BUSY, look_at
 
 PACE = 22.0
 """Steps a second, as a game has them."""
 LIMIT_S = 600.0
-SETTINGS = ("run.steps=1000000000", "fleet.number=1", "q.warmup_steps=1000000000", "run.evaluate_every_steps=0")
+SETTINGS = ("run.steps=1000000000", "fleet.number=1", "run.evaluate_every_steps=0", "q.update_every=1000")
 
 
 def souls(*words: str) -> subprocess.Popen[str]:
@@ -57,7 +57,7 @@ def measure(folder: Path, workers: int, seconds: float) -> dict[str, Any]:
         finally:
             join.terminate()
             join.wait(60.0)
-    pace = sum(worker["steps_per_s"] for worker in found["workers"] if worker["state"] == "playing")
+    pace = sum(worker["steps_per_s"] for worker in found["workers"] if worker["state"] in BUSY)
     return {"workers": workers, "first_rows_s": first_s, "all_play_s": all_s, "steps_per_s": pace,
             "oldest_s": oldest_s, **memory}  # fmt: skip
 
@@ -81,7 +81,7 @@ def _sent(found: Any) -> int:
 
 
 def _playing(found: Any) -> int:
-    return sum(worker["state"] == "playing" and worker["steps"] > 0 for worker in found["workers"])
+    return sum(worker["state"] in BUSY and worker["steps"] > 0 for worker in found["workers"])
 
 
 def _wait(holds: Any, process: subprocess.Popen[str]) -> float:
@@ -105,7 +105,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "run"
         settings = [word for setting in SETTINGS for word in ("--set", setting)]
-        serve = souls("serve", words.preset, "--out", str(folder), "--no-check", *settings)
+        serve = souls(
+            "serve", words.preset, "--run", str(folder), "--plain", "--no-dashboard", "--accept-all", *settings
+        )
         try:
             _wait(lambda: (folder / "fleet.json").exists() and bool(read_fleet(folder).passwords), serve)  # type: ignore[union-attr]
             time.sleep(5.0)

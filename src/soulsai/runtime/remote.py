@@ -15,7 +15,7 @@ from soulsai.config import check_names, config_from_toml, config_to_toml
 from soulsai.config.schema import Config
 from soulsai.errors import ConfigError, TransportError, WorkerError
 from soulsai.learning.wiring import compile_parts, environment_version, game_parts
-from soulsai.processes.supervisor import Supervisor, function
+from soulsai.processes.supervisor import CAN_FORK, Supervisor, function
 from soulsai.runs.fight_files import parts_here, unpack, with_parts
 from soulsai.runtime.workers import TRIES, Assignment, Board, play_remote, prepare
 from soulsai.transport.links import ORDER
@@ -76,7 +76,7 @@ def join(url: str, workers: int = 1, *, ca: Path | None = None, pace: float = 0.
     except Stopped:
         return None
     welcome = unpack_welcome(frame)
-    config = _check_config(welcome, parts, say)
+    config = _check_config(welcome, parts, say, compiles=game is not None or not CAN_FORK)
     if game:
         game_parts(config)  # refuses a reward that the game cannot give
     say(f"joined {address.run} at {address.place} as {address.user}")
@@ -97,8 +97,11 @@ def _check_game(workers: int, game: GameOptions) -> None:
     find_game(pid=game.pid)
 
 
-def _check_config(welcome: Welcome, parts: Sequence[Path], say: Say) -> Config:
-    """The learner's config, if both sides are of the same make and nothing in it is out of place."""
+def _check_config(welcome: Welcome, parts: Sequence[Path], say: Say, *, compiles: bool) -> Config:
+    """The learner's config, if both sides are of the same make and nothing in it is out of place.
+
+    It `compiles` the simulator where that is not done, once, by the process that workers are forked from.
+    """
     # The package first, alone: the config of another version may hold settings that this one does not know.
     refuse_mismatch(welcome, package=VERSION, environment=welcome.environment)
     config = unpack(config_from_toml(welcome.config_toml, LEARNER), welcome.files, LEARNER)
@@ -109,7 +112,8 @@ def _check_config(welcome: Welcome, parts: Sequence[Path], say: Say) -> Config:
 
     if config.world == "fight":
         say("compiling the simulator (about 20 s the first time, a second later on)")
-        compile_parts(replace(config, run=replace(config.run, threads=1)))
+        if compiles:
+            compile_parts(replace(config, run=replace(config.run, threads=1)))
     refuse_mismatch(welcome, package=VERSION, environment=environment_version(config))
     return config
 

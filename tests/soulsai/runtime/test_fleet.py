@@ -176,6 +176,7 @@ def test_options_for_redis_are_as_before_by_default():
     assert RedisOptions() == RedisOptions("", "", 0, None, None, "")
 
 
+@pytest.mark.slow
 def test_strangers_join_through_a_gateway_with_one_line(tmp_path):
     from soulsai.runs.fleet_file import read_fleet
     from soulsai.runtime.gateway import served_gateway
@@ -189,9 +190,7 @@ def test_strangers_join_through_a_gateway_with_one_line(tmp_path):
         assert len(served.join_line.split()) == 3
         learner = threading.Thread(target=served.train)
         learner.start()
-        done = join(served.url, patience_s=LIMIT_S)
-        learner.join(LIMIT_S)
-        assert not learner.is_alive()
+        done = join(served.url, patience_s=LIMIT_S, stop=lambda: not learner.is_alive())
         with pytest.raises(TransportError, match="cannot listen"), served_gateway(served, place, fleet.say):
             pass
     assert done.sent > 0
