@@ -41,6 +41,7 @@ COMMANDS = {
     "fleet": ("fleet:fleet", "List the workers of a run that is served."),
     "invite": ("fleet:invite", "Print the line with which one more friend can join."),
     "revoke": ("fleet:revoke", "End an invitation; its workers are out at once."),
+    "forget": ("fleet:forget", "Remove what a name gave from the replay."),
     "save": ("runs:save", "Have a run write a checkpoint now."),
     "pause": ("runs:pause", "Save and pause a run."),
     "unpause": ("runs:unpause", "Continue a paused run."),
