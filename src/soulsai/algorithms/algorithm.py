@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
 from soulsai.acting.actor import Actor
@@ -133,6 +134,9 @@ class Learner(ABC):
 
     def forget(self) -> None:  # noqa: B027 (not every learner remembers)
         """Forget all experience, as if none had come since the networks are what they are."""
+
+    def remove(self, gone: npt.NDArray[np.bool_]) -> None:  # noqa: B027 (not every learner remembers)
+        """Forget some of the experience, told by flags from the oldest row on."""
 
     def is_finite(self) -> bool:
         """Whether all weights are numbers."""

@@ -6,6 +6,7 @@ import time
 from abc import abstractmethod
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from soulsai.algorithms.algorithm import REFUSED, Learner, Metrics, Parts, tensors_of
@@ -164,6 +165,10 @@ class ReplayLearner(Learner):
         """Empty the replay; no gradient steps are owed for what was in it."""
         self._rows.added, self.counters.updates_owed = 0, 0.0
         self.sampler = self._new_sampler()
+
+    def remove(self, gone: npt.NDArray[np.bool_]) -> None:
+        """Remove rows from the replay."""
+        self.sampler.moved(self._rows.remove(gone))
 
     def _new_sampler(self) -> PrioritizedSampler | UniformSampler:
         replay = self.config.replay

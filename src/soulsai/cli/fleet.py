@@ -23,6 +23,8 @@ from soulsai.cli.runs import wait_until
 from soulsai.cli.tables import make_table
 from soulsai.errors import RunError, TransportError
 from soulsai.runs.fleet_file import FleetFile, is_served, served_run, write_fleet
+from soulsai.runs.requests import ask_to_forget, to_forget
+from soulsai.runs.run import Run
 from soulsai.runs.summary import ROOT, run_folder
 from soulsai.runtime.invitation import how_to_join
 from soulsai.transport.redis import access, invitations, report
@@ -37,6 +39,8 @@ HUNG_S = 2.0
 """How long Redis may take to answer before a name is cut off by force."""
 RESTART_S = 30.0
 """How long a Redis that was ended may take to be there again."""
+FORGET_S = 60.0
+"""How long a learner may take to forget a name: it writes a checkpoint."""
 WATCH_EVERY_S = 2.0
 LEAVE_S = 20.0
 """How long workers may take to leave."""
@@ -138,6 +142,31 @@ def revoke(
         access.revoke(operator.admin, operator.keys, name, typer.echo)
         operator.keep_passwords({who: password for who, password in operator.fleet.passwords.items() if who != name})
     typer.echo(f"{name}: access to {operator.folder} revoked, stored experience kept")
+
+
+def forget(
+    name: Annotated[str, typer.Argument(help="Whose experience is to be forgotten.")],
+    run: ServedRun = None,
+    go_back: Annotated[
+        bool, typer.Option("--go-back", help="Go back to the newest checkpoint from before it came, if one is kept.")
+    ] = False,
+) -> None:
+    """Remove what a name gave from the replay.
+
+    The learner does it within a second, or when the run is served next. It does not end the invitation.
+
+    Example: souls forget mallory --go-back
+    """
+    check_name(name)
+    folder, _ = _served(run)
+    found = Run.open(folder)
+    ask_to_forget(found, name, go_back=go_back)
+    if not found.is_locked():
+        typer.echo(f"{name}: forgotten as soon as the run goes on: souls serve --resume {folder}")
+    elif wait_until(lambda: name not in to_forget(found), FORGET_S):
+        typer.echo(f"{name}: what it gave is removed from the replay of {folder}; its invitation is left as it is")
+    else:
+        raise TransportError(f"{name}: not forgotten after {FORGET_S:.0f} s; the learner does it as soon as it can")
 
 
 def stop_workers(who: str, run: str | None) -> None:

@@ -51,6 +51,7 @@ COMMANDS = {
     "invite": ("fleet:invite", "Print a join command for one more friend."),
     "invitations": ("invitations:invitations", "List who is invited to a run, or end many invitations at once."),
     "revoke": ("fleet:revoke", "Revoke an invitation and disconnect its workers."),
+    "forget": ("fleet:forget", "Remove what a name gave from the replay."),
     "save": ("runs:save", "Write a checkpoint of a run now."),
     "pause": ("runs:pause", "Save and pause a run."),
     "unpause": ("runs:unpause", "Continue a paused run."),

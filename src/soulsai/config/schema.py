@@ -244,6 +244,12 @@ class FleetConfig(Struct, frozen=True):
     max_chunks: Annotated[
         int, Meta(ge=2, description="chunks of one name in Redis; beyond them simulated workers wait, games drop some")
     ] = 4096
+    largest_share: Annotated[
+        float, Meta(gt=0.0, le=1.0, description="share of the replay that rows of one name may have; more are dropped")
+    ] = 0.3
+    share_names: Annotated[
+        int, Meta(ge=2, description="names with rows in the replay from which on this share holds")
+    ] = 5
     messages_per_s: Annotated[
         float, Meta(ge=1.0, description="messages a second of one name; whoever sends more is locked out for a minute")
     ] = 2000.0

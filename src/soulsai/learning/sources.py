@@ -22,9 +22,10 @@ from soulsai.config.schema import Config
 from soulsai.errors import DivergedError
 from soulsai.experience import Chunk, Limits, Schema
 from soulsai.networks.parallel import Threads
+from soulsai.replay import Givers
 from soulsai.transport.chunks import unpack_chunk
 from soulsai.transport.frames import BadFrame, Header
-from soulsai.transport.links import LearnerLink, Message, Played, lag_of, version_of
+from soulsai.transport.links import LearnerLink, Message, Played, lag_of, name_of, version_of
 from soulsai.transport.policies import Policy, arrays_of, pack_policy
 
 WAIT_S = 0.2
@@ -38,6 +39,10 @@ HALF_S = 3.0
 SLOWEST = 0.05
 """Steps a second below which a worker is not spoken of."""
 MOST_RATES = 4096
+SHARE = "share"
+"""Why rows are dropped of a name that has its share of what is learned from."""
+WINDOW_UPDATES = 10
+"""Updates over which shares are counted where there is no replay."""
 UNSAVED_BYTES = 64 << 20
 """Experience that is stored but in no checkpoint stays with the transport; so much of it calls for one."""
 
@@ -92,6 +97,10 @@ class Source(ABC):
     def saving(self) -> Callable[[], None]:
         """A checkpoint with everything up to now is being written: call what this gives when it is."""
         return lambda: None
+
+    def forget(self, name: str, learner: Learner) -> int:
+        """Remove from the learner what a name gave; the number of rows."""
+        return 0
 
     def discard(self, reason: str) -> None:  # noqa: B027 (not every source has something to do)
         """The learner goes back to a checkpoint: what came since is not learned from."""
@@ -222,6 +231,7 @@ class FleetSource(Source):
         self._taken: deque[Arrival] = deque()  # given to the learner, not yet acknowledged
         self._taken_bytes = 0
         self._rates = Rates()
+        self.givers = Givers(WINDOW_UPDATES * self._rows_of_update or config.replay.capacity)
         self._number = self._workers = 0  # of the newest policy; of live workers when last looked at
         self._published_updates = -1
         self._published_s = self._looked_s = float("-inf")
@@ -256,13 +266,22 @@ class FleetSource(Source):
         if self._rows_of_update:
             self._gate(is_open=False)
         given, rows = list[Arrival](), 0
+        dropped: list[tuple[Message, str]] = []
+        first = learner.store.added if learner.store is not None else self.givers.added
         while self._waiting and (not self._rows_of_update or rows < self._rows_of_update):
             arrival = self._waiting.popleft()
+            name, count, fleet = name_of(arrival.message.worker), arrival.header.rows, self._config.fleet
+            self._waiting_rows -= count
+            if self.givers.is_over(name, count, fleet.largest_share, fleet.share_names):
+                dropped.append((arrival.message, SHARE))
+                continue
+            self.givers.add(name, count, first + rows)
             given.append(arrival)
-            rows += arrival.header.rows
-            self._waiting_rows -= arrival.header.rows
+            rows += count
             self._lags.append(lag_of(self.version, arrival.header.policy))
             self._taken_bytes += len(arrival.message.frame)
+        if dropped:
+            self.link.settle((), dropped)
         self._taken += given
         self.link.mark_stored([arrival.message for arrival in given])
         return [arrival.chunk for arrival in given]
@@ -312,14 +331,36 @@ class FleetSource(Source):
 
     def notes(self) -> dict[str, Any]:
         """The version, and the last message of every worker that the checkpoint holds."""
-        return {"number": self._number, "marks": self.link.marks()}
+        return {"number": self._number, "marks": self.link.marks(), "givers": self.givers.state()[0]}
+
+    def parts(self) -> Parts:
+        """Who gave which rows."""
+        return {"givers": dict(self.givers.state()[1])}
+
+    def forget(self, name: str, learner: Learner) -> int:
+        """Remove what a name gave from the replay; the number of rows."""
+        if learner.store is None:
+            return 0
+        rows = len(learner.store)
+        gone = self.givers.of_name(name, learner.store.added - rows, rows)
+        learner.remove(gone)
+        self.givers.remove(name)
+        return int(gone.sum())
 
     def restore(self, saved: Checkpoint, learner: Learner) -> None:
         """Go on from a checkpoint."""
         notes: Mapping[str, Any] = saved.state["source"]
         self._number = max(self._number, int(notes["number"]))  # versions never repeat
         self.link.restore(notes["marks"])
+        self._restore_givers(saved, learner)
         self._publish(learner)
+
+    def _restore_givers(self, saved: Checkpoint, learner: Learner) -> None:
+        """Unless the replay is not that of the checkpoint, or nobody noted who gave it."""
+        if "givers" in saved.parts:
+            self.givers.restore(saved.state["source"]["givers"], saved.arrays("givers"))
+        if "givers" not in saved.parts or (learner.store is not None and learner.store.added != self.givers.added):
+            self.givers = Givers(self.givers.capacity)
 
     def discard(self, reason: str) -> None:
         """Drop what came since the last checkpoint, for this reason."""

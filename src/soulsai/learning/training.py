@@ -22,7 +22,7 @@ from soulsai.learning.saving import CheckpointWriter, State, copy_parts
 from soulsai.learning.scoring import PolicyScore, score_policy
 from soulsai.learning.showing import EvaluationFiles
 from soulsai.learning.wiring import build_loop, build_worlds
-from soulsai.runs.requests import KEPT, LOOK_EVERY_S, Requests, asked
+from soulsai.runs.requests import FORGET, KEPT, LOOK_EVERY_S, Requests, asked
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
 from soulsai.telemetry.clock import TELEMETRY
@@ -46,6 +46,8 @@ TRIES = 3
 """How often a fleet's learner goes back to the same checkpoint after training has diverged."""
 DIVERGED = "diverged"
 """Why experience is dropped that came between a checkpoint and training that diverged."""
+FORGOTTEN = "forgotten"
+"""The same where training went back to before a name came."""
 FORMAT = 2
 """Of checkpoints. Those of another one can be played, but not trained on."""
 
@@ -198,6 +200,7 @@ class Training:
             if "stop" in requests:
                 self._view.say("stopping and saving, as the operator asked")
                 break
+            self._forget_names()
             self._look_at_evaluations()
             if time.perf_counter() - self._logged_s >= run.log_every_s and self._has_news():
                 self._log()
@@ -212,6 +215,38 @@ class Training:
             self._log()
         self.save()
         return done
+
+    def _forget_names(self) -> None:
+        """Forget what names gave, where the operator asked for it; it is saved at once."""
+        for name, go_back in self._requests.names_to_forget():
+            self._finish_saving()
+            before = self._before(name) if go_back else None
+            if before is not None:
+                self._return_to(before, FORGOTTEN)
+                self._view.say(f"{name}: back to the checkpoint of step {before.number:,}, from before it came")
+            elif go_back:
+                self._view.say(
+                    f"{name}: no checkpoint is kept from before it came, so only its rows go; keep more with "
+                    "run.keep_checkpoints"
+                )
+            rows = self.loop.source.forget(name, self.loop.learner)
+            self._writer.listed = []  # rows have other numbers now
+            self.save()
+            self._requests.met(f"{FORGET}{name}")
+            self._view.say(f"{name}: {rows:,} rows removed from the replay")
+
+    def _before(self, name: str) -> Checkpoint | None:
+        """The newest checkpoint that holds no rows of a name, with its replay."""
+        store = self._writer.store
+        for number in sorted(store.numbers(), reverse=True):
+            with suppress(RunError):
+                if name in store.load_state(number)["source"].get("givers", [name]):
+                    continue
+                saved = store.load(number, self._view.say)
+                if saved is not None and self.loop.learner.store is not None:
+                    self._writer.segments.load(self.loop.learner.store, saved.state["segments"])
+                return saved
+        return None
 
     def _pause(self) -> tuple[str, ...]:
         """Stand still until told to go on or to stop; what was asked for last. This is no time of training."""
@@ -256,16 +291,20 @@ class Training:
         if saved is None:
             raise self._diverged(error) from error
         self._back_at = numbers[-1:]
-        self.loop.source.discard(DIVERGED)
+        self._return_to(saved, DIVERGED)
+        self._view.say(
+            f"training had diverged ({error}): back to the checkpoint of step {self.loop.counters.steps:,}; what came "
+            f"since is dropped ({DIVERGED})"
+        )
+
+    def _return_to(self, saved: Checkpoint, reason: str) -> None:
+        """Be where a checkpoint is, in the middle of training; what came since is dropped for a reason."""
+        self.loop.source.discard(reason)
         if self._sinks:
             self._sinks.close(keep=self._more_sinks)
         self._take_up(saved)
         self._logged_steps, self._logged_updates = self.loop.counters.steps, self.loop.counters.updates
         self._metrics = {}
-        self._view.say(
-            f"training had diverged ({error}): back to the checkpoint of step {self.loop.counters.steps:,}; what came "
-            f"since is dropped ({DIVERGED})"
-        )
 
     def _diverged(self, error: DivergedError) -> DivergedError:
         """What broke, what is kept, and what to do."""

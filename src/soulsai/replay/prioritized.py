@@ -65,6 +65,13 @@ class PrioritizedSampler:
         fill_leaves(self._tree, slots, self._largest)
         self._size = max(self._size, high + 1)
 
+    def moved(self, slots: Int64s) -> None:
+        """The rows of these slots lie in the first ones now, and there are no others."""
+        self._priorities[: len(slots)] = self._priorities[slots]
+        self._priorities[len(slots) :] = 0.0
+        rebuild(self._tree)
+        self._size = len(slots)
+
     def sample(self, batch: Batch, generator: np.random.Generator, beta: float) -> None:
         """Fill the slots and the importance weights of the batch."""
         if self._size == 0:

@@ -22,6 +22,9 @@ class UniformSampler:
     def added(self, slots: Int64s) -> None:
         """Nothing to do: the store knows how many rows it holds."""
 
+    def moved(self, slots: Int64s) -> None:
+        """Nothing to do, either."""
+
     def sample(self, batch: Batch, generator: np.random.Generator, beta: float = 0.0) -> None:
         """Fill the slots and weights of the batch; beta has nothing to correct."""
         if len(self._store) == 0:

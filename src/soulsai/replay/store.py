@@ -61,6 +61,15 @@ class ReplayStore:
             for name, column in self.columns.items():
                 column[slots] = rows[name][part]
 
+    def remove(self, gone: npt.NDArray[np.bool_]) -> Int64s:
+        """Remove rows, told by flags from the oldest on; the others are numbered anew. Gives the slots these had."""
+        slots: Int64s = np.arange(self.added - len(self), self.added) % self.capacity
+        kept: Int64s = slots[~gone]
+        for column in self.columns.values():
+            column[: len(kept)] = column[kept]
+        self.added = len(kept)
+        return kept
+
     def spans(self, first: int, count: int) -> Iterator[tuple[slice, slice]]:
         """The rows from number `first` on, cut where the ring begins again: positions among them, and slots."""
         done = 0

@@ -111,7 +111,7 @@ def _fetch(api: HfApi, repo: str, revision: str | None, folder: Path) -> None:
 def _api(repo: str) -> HfApi:
     require("huggingface_hub")
     from huggingface_hub import HfApi
-    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
     return HfApi(endpoint=os.environ.get("HF_ENDPOINT"), library_name="soulsai")
@@ -131,7 +131,7 @@ def _told(repo: str) -> Iterator[None]:
             f"{repo}: the hub has no such repository, or you may not see it: check the name, or run hf auth login"
         ) from error
     except HfHubHTTPError as error:
-        status = error.response.status_code if error.response is not None else 0
+        status = error.response.status_code
         if status in (401, 403):
             raise TransportError(
                 f"{repo}: the hub refuses you; run hf auth login, or use a token that may write"

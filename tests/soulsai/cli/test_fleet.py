@@ -11,9 +11,12 @@ from typer.testing import CliRunner
 from soulsai.cli import fleet as verbs
 from soulsai.cli.fleet import picture
 from soulsai.cli.main import app
+from soulsai.config import config_to_toml, load_preset
 from soulsai.errors import RunError, TransportError
 from soulsai.runs.fleet_file import FILE, LOCK, FleetFile, read_fleet, served_run, write_fleet
 from soulsai.runs.lock import locked
+from soulsai.runs.requests import to_forget
+from soulsai.runs.run import Run
 from soulsai.transport.links import version_of
 from soulsai.transport.redis.accounts import Counts
 from soulsai.transport.redis.entries import Beat
@@ -242,3 +245,15 @@ def test_after_the_end_the_last_state_is_shown(folder):
 def test_a_damaged_last_state_is_none(folder):
     (folder / LAST).write_text("{}")
     assert "is not being served now" in str(souls("fleet", folder).exception)
+
+
+def test_a_stopped_run_forgets_when_it_goes_on(tmp_path):
+    config = load_preset("cartpole-dqn")
+    run = Run.create(tmp_path / "run", config_to_toml(config), preset="cartpole-dqn", command=[])
+    write_fleet(run.folder, FLEET)
+    result = souls("forget", "mallory", run.folder, "--go-back")
+    assert result.exit_code == 0, result.output
+    assert "mallory: forgotten as soon as the run goes on: souls serve --resume" in result.output.replace("\n", " ")
+    assert to_forget(run) == {"mallory": True}
+    refused = souls("forget", "../x", run.folder)
+    assert refused.exit_code != 0

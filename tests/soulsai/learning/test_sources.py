@@ -15,7 +15,7 @@ from soulsai.learning.session import Fleet, run_session
 from soulsai.learning.sources import Start
 from soulsai.learning.training import Training
 from soulsai.learning.wiring import build_fleet_loop, build_loop, build_worker, build_worlds, environment_version
-from soulsai.runs.requests import ask
+from soulsai.runs.requests import ask, ask_to_forget, to_forget
 from soulsai.transport import links
 from soulsai.transport.chunks import pack_chunk, unpack_chunk
 from soulsai.transport.links import ORDER, Message, lag_of, version_of
@@ -264,6 +264,86 @@ def test_a_learner_that_diverged_goes_back_to_its_checkpoint(config, late, memor
     flat[-1] = float("nan")
     with pytest.raises(DivergedError, match=f"the checkpoint of step {step:,} is kept"):
         training.save()
+
+
+NAMES = [f"{letter}.1.000000" for letter in "abcde"]
+
+
+def flooded(config, link, loop, greedy, shares=8):
+    """Five names send as much, and then one of them far more; what came of the messages of the greedy one."""
+    play(config, link, 1)
+    (message,) = link.messages
+    number = 0
+    for _ in range(shares):
+        number += 1
+        link.messages = [resent(message, config, worker, number) for worker in NAMES]
+        loop.iterate()
+    for _ in range(40):
+        number += 1
+        link.messages = [resent(message, config, greedy, number)]
+        loop.iterate()
+    return message.rows
+
+
+def test_no_name_has_more_than_its_share_of_the_replay(memory_link):
+    loop = loop_of(Q, memory_link)
+    rows = flooded(Q, memory_link, loop, NAMES[0])
+    givers, store = loop.source.givers, loop.learner.store
+    assert 0.25 < givers.rows_of("a") / len(store) <= 0.3
+    assert sum(givers.rows_of(name) for name in "abcde") == len(store)
+    assert {reason for _, reason in memory_link.dropped} == {"share"}
+    assert {message.worker for message, _ in memory_link.dropped} == {NAMES[0]}
+    assert loop.counters.steps == len(store)
+    assert len(store) + rows * len(memory_link.dropped) == rows * (40 + 40)
+
+
+def test_no_name_has_more_than_its_share_of_the_updates(memory_link):
+    config = with_settings(PPO, ["fleet.max_lag=1000000"])
+    loop = loop_of(config, memory_link)
+    flooded(config, memory_link, loop, NAMES[0], shares=20)
+    assert "share" in {reason for _, reason in memory_link.dropped}
+    assert {message.worker for message, reason in memory_link.dropped if reason == "share"} == {NAMES[0]}
+
+
+@pytest.mark.parametrize("go_back", [False, True])
+def test_what_a_name_gave_is_forgotten(go_back, memory_link, tmp_path, new_run_of):
+    """By a learner that runs, or by the next one; the others' rows stay, and so does what a checkpoint says of them."""
+    said, view = [], Silent()
+    view.say = said.append
+    run = new_run_of(Q, tmp_path / "run")
+    training = Training(run, Q, view=view, stop=lambda: False, loop=loop_of(Q, memory_link))
+    training.begin()
+    play(Q, memory_link, 2)
+    one, other = memory_link.messages
+    memory_link.messages = [resent(one, Q, "a.1.000000", 1)]
+    training.loop.iterate()
+    training.save()
+    early = training.loop.counters.steps
+    memory_link.messages = [resent(other, Q, "eve.1.000000", 1), resent(one, Q, "a.1.000000", 2)]
+    training.loop.iterate()
+    training.save()
+    ask_to_forget(run, "eve", go_back=go_back)
+    training.close("stopped")
+    assert training.loop.source.givers.rows_of("eve") == other.rows
+
+    loop = build_fleet_loop(Q, memory_link, Start("run", 2), lambda text: None)
+    after = Training(run, Q, view=view, stop=lambda: False, loop=loop)
+    after.resume()
+    assert loop.source.givers.rows_of("eve") == other.rows
+    after._forget_names()
+    assert to_forget(run) == {}
+    left = one.rows if go_back else 2 * one.rows
+    assert (len(loop.learner.store), loop.source.givers.rows_of("eve"), loop.source.givers.rows_of("a")) == (
+        left,
+        0,
+        left,
+    )
+    assert loop.counters.steps == early if go_back else loop.counters.steps > early
+    assert any(f"eve: {0 if go_back else other.rows:,} rows removed" in text for text in said)
+    again = build_fleet_loop(Q, memory_link, Start("run", 3), lambda text: None)
+    Training(run, Q, view=view, stop=lambda: False, loop=again).resume()
+    assert len(again.learner.store) == left
+    assert again.source.givers.rows_of("a") == left
 
 
 class Silent:
