@@ -142,7 +142,7 @@ def test_errors_name_the_preset_that_holds_the_mistake(folder):
 
 @pytest.mark.parametrize(
     ("name", "way_out"),
-    [("iudx", "did you mean iudex?"), ("../config/x", "there are cartpole-dqn")],
+    [("iudx", "did you mean iudex?"), ("../config/x", "there are all-bosses")],
 )
 def test_an_unknown_preset_is_refused_with_the_nearest(name, way_out):
     for look_up in (load_preset, preset_description):

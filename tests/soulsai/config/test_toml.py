@@ -62,10 +62,11 @@ def sections(kind):
 def fitting(config):
     """The config with names that there are, and the numbers made smaller or larger that must fit one another."""
     variants = tuple(f"x{name}.toml" for name in config.fight.variants)
-    number = max(config.fight.number, len(variants))
-    config = replace(
-        config, fight=replace(config.fight, boss=f"{config.fight.boss}.toml", variants=variants, number=number)
-    )
+    fight = replace(config.fight, boss=f"{config.fight.boss}.toml", bosses=(), variants=variants)
+    if config.fight.bosses and config.fight.engine == "sim":  # those by name alone, with the variants that all have
+        fight = replace(fight, boss="vordt", bosses=("vordt", "margit"), variants=("standard", "hard"))
+    number = max(fight.number, len(fight.variants) * len(fight.all_bosses))
+    config = replace(config, fight=replace(fight, number=number))
     if config.fight.engine == "game":
         fight = replace(config.fight, number=1, variants=config.fight.variants[:1], randomize=0.0)
         config = replace(config, fight=fight, run=replace(config.run, evaluate_every_steps=0, final_fights=0))
