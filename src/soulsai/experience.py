@@ -94,7 +94,8 @@ def _anything() -> Array:
 class Limits:
     """What workers of a run can have played, generously; what is beyond was made up. By default what a column allows.
 
-    `low` and `high` are of observations, one for each number or one for all; `numbers` are of other columns, by name.
+    `low` and `high` are of observations, float32, one for each number or one for all; `numbers` are of other columns,
+    by name.
     """
 
     low: Array = field(default_factory=lambda: -_anything())
