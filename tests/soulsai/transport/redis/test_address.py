@@ -80,7 +80,7 @@ def test_the_certificate_must_be_one(tmp_path):
     assert Address.parse(url, ca).ca == ca
     with pytest.raises(TransportError, match="no such certificate"):
         Address.parse(url, tmp_path / "nothing.crt")
-    with pytest.raises(TransportError, match="rediss:// only"):
+    with pytest.raises(TransportError, match="of use with TLS only"):
         Address.parse(JOIN.url(), ca)
     ca.write_text("not a certificate")
     with pytest.raises(TransportError, match=r"ca\.crt once more"):
