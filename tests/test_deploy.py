@@ -149,7 +149,7 @@ def test_there_is_something_to_check():
     assert {"learner", "page", "redis", "prometheus", "grafana"} <= services(SERVER).keys()
     assert {"learner", "page", "redis", "worker"} <= services(DEPLOY / "local" / "compose.yaml").keys()
     assert len(UNITS) == 2
-    assert len(SCRIPTS) == 7
+    assert len(SCRIPTS) == 10
 
 
 @pytest.mark.parametrize(("file", "name"), ALL_SERVICES, ids=named)

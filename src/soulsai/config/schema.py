@@ -245,7 +245,7 @@ class FleetConfig(Struct, frozen=True):
         int, Meta(ge=2, description="chunks of one name in Redis; beyond them simulated workers wait, games drop some")
     ] = 4096
     largest_share: Annotated[
-        float, Meta(gt=0.0, le=1.0, description="share of the replay that rows of one name may have; more are dropped")
+        float, Meta(ge=0.01, le=1.0, description="share of the replay that rows of one name may have; more are dropped")
     ] = 0.3
     share_names: Annotated[
         int, Meta(ge=2, description="names with rows in the replay from which on this share holds")

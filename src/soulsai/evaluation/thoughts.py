@@ -155,7 +155,7 @@ def fight_names(told: FightFile) -> tuple[str, str]:
     """Boss and variant of it, by name or as files that stay until the process ends; of a drawn one the standard."""
     about, simulation = told.about, told.recording.simulation
     if "boss" not in about and simulation is not None:
-        about = {"boss": simulation.settings.boss, "variant": simulation.settings.variant}
+        about = {**about, "boss": simulation.settings.boss, "variant": simulation.settings.variant}
     boss, seed, files = str(about.get("boss") or DEFAULT_BOSS), about.get("draw_seed"), about.get("files", {})
     variant = STANDARD if seed is not None else str(about.get("variant") or STANDARD)
     is_told = isinstance(files, dict) and all(isinstance(text, str) for text in files.values())

@@ -13,7 +13,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -52,7 +52,8 @@ from soulsgym.recordings.exact import data_digest
 from soulsgym.spec import is_path, load_fight
 from soulsgym.spec import variants as variants_of
 
-AGENT, FORMAT = "agent.json", 1
+AGENT = "agent.json"
+FORMAT: Final = 1
 CHECKED = (CONFIG, "checkpoints/*/*", "data/*/*")
 """What decides how it fights: these files have a checksum in agent.json."""
 FIGHTS = 1000

@@ -1,7 +1,7 @@
 """Shared agents on the Hugging Face Hub.
 
 Only files that belong to a shared agent are fetched, by name: no Python file, nothing that would be unpickled, and no
-page that a browser would run; the report is written anew. What was fetched becomes a run only when all of it is right.
+page that a browser would run; the report is written again. What was fetched becomes a run only when all of it is right.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from soulsai.errors import RunError, TransportError
 from soulsai.learning.session import update_report
@@ -122,6 +122,8 @@ def _told(repo: str) -> Iterator[None]:
     """What goes wrong on the way to the hub and back, in a sentence."""
     from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
+    # Of the HTTP library that this version uses, or of the system.
+    unreachable = cast("tuple[type[BaseException], ...]", HfHubHTTPError.__bases__)
     try:
         yield
     except RevisionNotFoundError as error:
@@ -137,5 +139,5 @@ def _told(repo: str) -> Iterator[None]:
                 f"{repo}: the hub refuses you; run hf auth login, or use a token that may write"
             ) from error
         raise TransportError(f"{repo}: the hub answers with an error ({status}): try again later") from error
-    except HfHubHTTPError.__bases__ as error:  # of the HTTP library that this version uses, or of the system
+    except unreachable as error:
         raise TransportError(f"{repo}: the hub cannot be reached ({error}): check the network, try again") from error

@@ -70,6 +70,8 @@ def fitting(config):
     if config.fight.engine == "game":
         fight = replace(config.fight, number=1, variants=config.fight.variants[:1], randomize=0.0)
         config = replace(config, fight=fight, run=replace(config.run, evaluate_every_steps=0, final_fights=0))
+    if config.fight.bosses:  # one of them may be the main one, and none is a file
+        config = replace(config, fight=replace(config.fight, bosses=()))
     smallest = min(config.fight.number, config.gym.number)
     largest = max(config.fight.number, config.gym.number) * config.q.n_step
     minibatch = min(config.ppo.minibatch, config.ppo.rollout * smallest)

@@ -76,7 +76,7 @@ def test_a_broken_run_says_why(library, root):
     assert "config.toml" in entry["problem"]
     (root / "two" / "config.toml").unlink()
     entry = next(entry for entry in library.entries() if entry["id"] == "two")
-    assert "has no config.toml" in entry["problem"]
+    assert "config.toml: is missing" in entry["problem"]
 
 
 def test_other_folders_are_no_runs(root):

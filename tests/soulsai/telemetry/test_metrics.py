@@ -13,6 +13,7 @@ return/training return/evaluation episode/length episode/time_s episodes wins ti
 loss/value loss/q policy/entropy policy/kl policy/clip_fraction value/mean value/explained_variance q/mean q/max
 epsilon beta gradient/norm learning_rate updates steps_per_s updates_per_s game_hours replay/size replay/priority_mean
 replay/priority_max time/act temperature boss_health_left/all episode/length_evaluation
+win_rate/against/vordt updates_refused loss/clone clone/agreement clone/held_out demo_share
 fleet/workers fleet/version fleet/lag fleet/age_s fleet/oldest_s fleet/sent fleet/stored fleet/in_flight
 fleet/dropped/stale fleet/updates_skipped
 """
@@ -41,7 +42,7 @@ def test_near_names_are_suggested():
 
 def test_counters_only_grow():
     assert {each.name for each in METRICS.values() if each.kind == "counter"} == {
-        "episodes", "wins", "time_outs", "updates", "game_hours",
+        "episodes", "wins", "time_outs", "updates", "updates_refused", "game_hours",
         "fleet/version", "fleet/sent", "fleet/stored", "fleet/dropped/<reason>", "fleet/updates_skipped",
     }  # fmt: skip
 
