@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-from soulsai.processes.supervisor import TERMINATE_S, Pauses, Supervisor, function
+from soulsai.processes.supervisor import TERMINATE_S, Pauses, Supervisor, function, prepare_forks
 
 
 def note(path, **values):
@@ -16,7 +16,7 @@ def note(path, **values):
 
 def good(me, path):
     """Touches its clock until it is told to stop, then says so."""
-    note(path, index=me.index, heavy=sorted({"torch", "numba"} & set(sys.modules)))
+    note(path, index=me.index, heavy=sorted({"torch", "numba"} & set(sys.modules)), parent=os.getppid())
     while not me.stopping:
         time.sleep(0.02)
         me.touch()
@@ -125,10 +125,16 @@ def plays_on_a_pipe(me, path, pipe):
     good(me, path)
 
 
-def parent(path, target):
+def parent(path, target, forked=""):
     """A parent that goes on for ever, or ends without a word to its supervisor."""
+    if forked:
+        prepare_forks("soulsai.processes.orphan", {"SOULS_TEST": "loaded"})
     supervisor = Supervisor(
-        function(globals()[target], lambda index: (path,)), 2, hang_s=30.0, say=print, pauses=Pauses(0.1)
+        function(globals()[target], lambda index: (path,), forked=bool(forked)),
+        2,
+        hang_s=30.0,
+        say=print,
+        pauses=Pauses(0.1),
     )
     supervisor.start()
     sys.stdin.readline()

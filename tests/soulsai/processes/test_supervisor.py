@@ -483,8 +483,9 @@ def test_no_program_outlives_its_parent(kind):
 
 @pytest.mark.parametrize("target", ["good", "stubborn"])
 @pytest.mark.parametrize("end", ["kill", "term", "exit"])
-def test_no_child_outlives_its_parent(children, notes, target, end):
-    command = [sys.executable, children.__file__, notes.path, target]
+@pytest.mark.parametrize("forked", ["", "forked"])
+def test_no_child_outlives_its_parent(children, notes, target, end, forked):
+    command = [sys.executable, children.__file__, notes.path, target, forked]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as parent:
         try:
             eventually(begun(notes, 2))
@@ -521,3 +522,25 @@ def test_children_watch_the_parent_themselves_too(children, notes, monkeypatch, 
             eventually(lambda: not any(map(is_running, pids)))
         finally:
             parent.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
+def test_forked_children_share_a_process_and_outlive_its_end(children, notes):
+    """Should the process that they are forked from be killed, they are with it, and start again."""
+    command = [sys.executable, children.__file__, notes.path, "good", "forked"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as parent:
+        try:
+            eventually(begun(notes, 2))
+            first = notes()
+            (template,) = {note["parent"] for note in first}
+            assert template != parent.pid
+            assert b"forkserver" in Path(f"/proc/{template}/cmdline").read_bytes()
+            assert b"SOULS_TEST=loaded" in Path(f"/proc/{template}/environ").read_bytes()
+            assert b"SOULS_TEST" not in Path(f"/proc/{parent.pid}/environ").read_bytes()
+            os.kill(template, signal.SIGKILL)
+            eventually(begun(notes, 4))
+            assert not any(is_running(note["pid"]) for note in first)
+            assert {note["parent"] for note in notes()[2:]}.isdisjoint({template, parent.pid})
+        finally:
+            parent.kill()
+    eventually(lambda: not any(is_running(note["pid"]) for note in notes()))
