@@ -118,5 +118,5 @@ def test_a_fleet_that_is_there(client_of, root, tmp_path, monkeypatch):
         assert [worker["worker"] for worker in found["workers"]] == ["alice.0.00000a"]
         assert found["workers"][0]["host"] == "pc"
         assert found["line"].startswith("sent 0 = stored 0")  # what a worker says of itself is not counted
-        assert 'souls_worker_sent_total{run="one",worker="alice.0.00000a"} 40.0' in client.get("/metrics").text
+        assert 'souls_worker_sent_total{run="one",worker="alice.0.00000a"} 0.0' in client.get("/metrics").text
         assert server.address.password not in json.dumps(found)
