@@ -604,8 +604,8 @@ def test_a_whole_session(tmp_path, preset, settings):
     (evaluation,) = run.evaluations()
     content = json.loads(evaluation[1])
     if preset == "smoke":
-        assert outcome.evaluation.fights == 2
-        assert outcome.evaluation.to_json() == evaluation[1]
+        assert outcome.worst.fights == 2
+        assert outcome.worst.to_json() == evaluation[1]
     else:
         assert len(content["returns"]) == 3
         assert outcome.mean_return == pytest.approx(sum(content["returns"]) / 3)
