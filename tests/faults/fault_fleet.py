@@ -345,9 +345,10 @@ class Fleet:
     def _player_of(self, pid: int) -> psutil.Process | None:
         """The process that plays, among those that a `souls join` has started."""
         with suppress(psutil.Error):
-            for child in psutil.Process(pid).children():
+            for child in psutil.Process(pid).children(recursive=True):
                 with suppress(psutil.Error):
-                    if any("spawn_main" in word for word in child.cmdline()):
+                    words = " ".join(child.cmdline())
+                    if "spawn_main" in words or ("forkserver" in words and child.ppid() != pid):
                         return child
         return None
 
