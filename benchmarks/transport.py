@@ -156,7 +156,7 @@ def _frames(chunks: list[Chunk]) -> list[bytes]:
 def _throughput(seconds: float, admin: Address, guest: Address, chunks: list[Chunk], rows: int) -> list[Figure]:
     each_s = seconds / ROUNDS
     with _child(_send_ours, guest, rows) as ours, _child(_send_bare, admin, _frames(chunks)) as bare:
-        intake, limit = _Replay(admin, rows), _BareReader(admin)
+        intake, limit = _Replay(admin), _BareReader(admin)
         rates: dict[str, list[float]] = {"ours": [], "bare": []}
         for _ in range(ROUNDS):
             rates["ours"].append(_rate(ours, intake.take, each_s))
@@ -231,9 +231,9 @@ def _rate(sender: Connection, take: Callable[[], int], seconds: float) -> float:
 class _Replay:
     """The learner's side as in training: receive, check, store, set priorities, acknowledge."""
 
-    def __init__(self, admin: Address, rows: int) -> None:
+    def __init__(self, admin: Address) -> None:
         keep_freed_memory()
-        config = with_settings(_config(), [f"fleet.chunk_rows={rows}"])
+        config = _config()
         self._link = RedisLearnerLink(admin)
         loop = build_fleet_loop(config, self._link, Start(RUN, 1), lambda text: None)
         self._source, self._learner = loop.source, loop.learner

@@ -23,6 +23,8 @@ REWARD = 1e4
 """Largest reward of a decision where nothing is known about it."""
 STEPS_PER_DECISION = 32
 """Steps that a decision of a fight takes, on average over a chunk: 4 were seen, and 80 in a single one."""
+MOST_CHUNK_ROWS, MOST_NUMBER = 16_384, 1024
+"""The most that fleet.chunk_rows may be, and fights side by side in a worker that most configs have fewer of."""
 RAREST = -100.0
 """Logarithm of the probability of an action that was drawn; no generator draws anything below -40."""
 
@@ -48,12 +50,12 @@ def limits_of(config: Config, algorithm: Algorithm, world: World) -> Limits:
 
 
 def most_rows(config: Config) -> int:
-    """Rows that a worker of this config can send in one message."""
+    """Rows that a worker can send in one message; of a run whose fleet settings may have changed since it joined."""
     algorithm, fleet = algorithm_of(config), config.fleet
     number = max(fleet.number or config.side_by_side()[1], fewest_fights(config))
     if length := algorithm.schema(config, Sizes(1, 1, 1, number)).length:
-        return length * number
-    return fleet.chunk_rows + number * algorithm.decisions_of_row(config)
+        return max(length * MOST_NUMBER, length * number)
+    return MOST_CHUNK_ROWS + max(MOST_NUMBER, number) * algorithm.decisions_of_row(config)
 
 
 def _bounds(world: World) -> tuple[Array, Array]:
@@ -83,5 +85,8 @@ def _largest_reward(config: Config) -> float:
 def _longest(config: Config) -> int:
     """Steps of an episode; the last decision of a fight may go beyond its limit."""
     if config.world == "fight":
-        return 2 * config.fight.step_limit + 1000
-    return gymnasium.spec(config.gym.id.rpartition(":")[2]).max_episode_steps or Limits().length
+        limit = config.fight.step_limit
+    else:
+        known = gymnasium.spec(config.gym.id.rpartition(":")[2]).max_episode_steps
+        limit = int(config.gym.kwargs.get("max_episode_steps", known or 0))
+    return 2 * limit + 1000 if limit > 0 else Limits().length
