@@ -58,6 +58,8 @@ IDLE_S = 60.0
 REDIS_S = 5.0
 FAILURES = 20
 """Wrong credentials from one address in a minute; beyond, it is refused without asking Redis."""
+KNOCKING = 64
+"""Connections of one address at once of which nobody knows yet whose they are."""
 MOST_PLACES = 10_000
 END_S = 2
 TELL_EVERY_S = 10.0
@@ -85,6 +87,7 @@ class Gateway:
         self.quotas = Quotas(limits)
         self._upstream, self._say = upstream, say
         self._failures: dict[str, deque[float]] = {}
+        self._knocking: Counter[str] = Counter()  # connections by address of which nobody knows yet whose they are
         self._told: dict[tuple[str, str], tuple[float, int]] = {}
 
     def app(self) -> Starlette:
@@ -100,33 +103,32 @@ class Gateway:
         except (TransportError, ValueError):
             await _deny(socket, 401, "give the address from the line you were sent: wss://NAME:PASSWORD@HOST/RUN")
             return
-        if self._fails_often(place):
-            await _deny(socket, 429, "too many wrong passwords came from your address: wait a minute")
+        if self._fails_often(place) or self._knocking[place] >= KNOCKING:
+            await _deny(
+                socket, 429, "too many wrong passwords, or connections at once, came from your address: wait a minute"
+            )
             return
-        if why := self.quotas.refusal(name):
-            await _deny(socket, 429, why)
-            return
-        known = self.quotas.of(name)
-        known.connections += 1  # before anything is waited for: many at once must not slip through
         client = _client(replace(self._upstream, user=name, password=password, run=keys.run))
-        known.machines[place] += 1
+        self._knocking[place] += 1
         try:
-            if await self._is_let_in(socket, client, keys, place) and await self._has_machine(
-                socket, client, keys, name
-            ):
-                await socket.accept()
-                await _Connection(self, socket, client, keys, name).run()
+            limit = await self._let_in(socket, client, keys, name, place)
+        finally:
+            self._knocking -= Counter({place: 1})  # without those at 0
+        try:
+            if limit is not None:
+                await self._serve_name(socket, client, keys, name, place, limit)
         except (WebSocketDisconnect, OSError, RedisError):
             pass
         finally:
-            known.connections -= 1
-            known.machines -= Counter({place: 1})  # without those at 0
             await client.aclose()
 
-    async def _is_let_in(self, socket: WebSocket, client: Any, keys: Keys, place: str) -> bool:
-        """Whether Redis knows the name and the password, and the name belongs to this run."""
+    async def _let_in(self, socket: WebSocket, client: Any, keys: Keys, name: str, place: str) -> int | None:
+        """On how many machines the name may play, 0 for any number; None if Redis does not know name and password.
+
+        Nothing is kept of a name before: whoever knows it could use up what its owner may have.
+        """
         try:
-            await client.get(keys.gate)
+            told = await client.get(machines_key(keys, name)) or b""  # which belongs to the run, as all keys do
         except REFUSALS:
             self._failures.setdefault(place, deque(maxlen=FAILURES)).append(time.monotonic())
             while len(self._failures) > MOST_PLACES:
@@ -136,17 +138,25 @@ class Gateway:
             log.warning("Redis cannot be reached: %s", error)
             await _deny(socket, 503, "the learner cannot be reached from the gateway")
         else:
-            return True
-        return False
+            return int(told) if told.isdigit() else 0
+        return None
 
-    async def _has_machine(self, socket: WebSocket, client: Any, keys: Keys, name: str) -> bool:
-        """Whether the name may use as many machines as it does now."""
-        told = await client.get(machines_key(keys, name)) or b""
-        limit = int(told) if told.isdigit() else 0
-        if limit and len(self.quotas.of(name).machines) > limit:
-            await _deny(socket, 429, f"{name} may play on {limit} machines at once, and does: end one of them first")
-            return False
-        return True
+    async def _serve_name(self, socket: WebSocket, client: Any, keys: Keys, name: str, place: str, limit: int) -> None:
+        """The connection of a name that is invited, unless it has enough of them."""
+        known, why = self.quotas.of(name), self.quotas.refusal(name)
+        if not why and limit and place not in known.machines and len(known.machines) >= limit:
+            why = f"{name} may play on {limit} machines at once, and does: end one of them first"
+        if why:
+            await _deny(socket, 429, why)
+            return
+        known.connections += 1  # nothing was waited for since the look: many at once do not slip through
+        known.machines[place] += 1
+        try:
+            await socket.accept()
+            await _Connection(self, socket, client, keys, name).run()
+        finally:
+            known.connections -= 1
+            known.machines -= Counter({place: 1})
 
     def _fails_often(self, place: str) -> bool:
         failures = self._failures.get(place, deque())
