@@ -165,8 +165,8 @@ def environment_version(config: Config) -> str:
         digest.update(f"{place}\0{text}\0".encode())
     for text in parts_of(config).values():
         digest.update(parts_digest(text).encode())
-    for text in _code():
-        digest.update(text)
+    for source in _code():
+        digest.update(source)
     world = build_world(smallest(config))
     digest.update(f"{world.observation_size} {world.num_actions} {world.term_names}".encode())
     world.close()

@@ -52,7 +52,8 @@ from soulsgym.recordings.exact import data_digest
 from soulsgym.spec import is_path, load_fight
 from soulsgym.spec import variants as variants_of
 
-AGENT, FORMAT = "agent.json", 1
+AGENT = "agent.json"
+FORMAT: Literal[1] = 1
 CHECKED = (CONFIG, "checkpoints/*/*", "data/*/*")
 """What decides how it fights: these files have a checksum in agent.json."""
 FIGHTS = 1000

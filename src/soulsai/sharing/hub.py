@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from soulsai.errors import RunError, TransportError
 from soulsai.learning.session import update_report
@@ -111,7 +111,7 @@ def _fetch(api: HfApi, repo: str, revision: str | None, folder: Path) -> None:
 def _api(repo: str) -> HfApi:
     require("huggingface_hub")
     from huggingface_hub import HfApi
-    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
 
     disable_progress_bars()
     return HfApi(endpoint=os.environ.get("HF_ENDPOINT"), library_name="soulsai")
@@ -122,6 +122,8 @@ def _told(repo: str) -> Iterator[None]:
     """What goes wrong on the way to the hub and back, in a sentence."""
     from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
+    # Of the HTTP library that this version uses, and of the system.
+    others = cast("tuple[type[Exception], ...]", HfHubHTTPError.__bases__)
     try:
         yield
     except RevisionNotFoundError as error:
@@ -131,11 +133,11 @@ def _told(repo: str) -> Iterator[None]:
             f"{repo}: the hub has no such repository, or you may not see it: check the name, or run hf auth login"
         ) from error
     except HfHubHTTPError as error:
-        status = error.response.status_code if error.response is not None else 0
+        status = error.response.status_code
         if status in (401, 403):
             raise TransportError(
                 f"{repo}: the hub refuses you; run hf auth login, or use a token that may write"
             ) from error
         raise TransportError(f"{repo}: the hub answers with an error ({status}): try again later") from error
-    except HfHubHTTPError.__bases__ as error:  # of the HTTP library that this version uses, or of the system
+    except others as error:
         raise TransportError(f"{repo}: the hub cannot be reached ({error}): check the network, try again") from error

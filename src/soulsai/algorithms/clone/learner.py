@@ -85,8 +85,9 @@ class CloneLearner(Learner):
 
     def parts(self) -> Parts:
         """What learns, and randomness."""
-        random = {"torch": self.generator.get_state(), "numpy": state_of_generator(self._numpy)}
-        return super().parts() | {"random": random}
+        return super().parts() | {
+            "random": {"torch": self.generator.get_state(), "numpy": state_of_generator(self._numpy)}
+        }
 
     def restore(self, saved: Checkpoint) -> None:
         """Go on from a checkpoint."""
