@@ -323,11 +323,12 @@ def files_in(folder: Path, suffixes: tuple[str, ...], inside: Path) -> list[Path
 def made_at(file: Path, told: str = "") -> str:
     """When a file was made, as sortable digits: by its content, by its name, or by its modification time.
 
-    A copy of a run has the time of copying on all of its files.
+    A copy of a run has the time of copying on all of its files. Names have whole seconds: those files are the last of
+    theirs, after the evaluations of a training that ended in the same one.
     """
     named = NAMED_BY_TIME.match(file.name)
     written = datetime.fromtimestamp(_stamp(file)[2] / 1e9, UTC)
-    return re.sub(r"\D", "", told or (named[0] if named else utc_stamp(written)))
+    return re.sub(r"\D", "", told or (f"{named[0]}999" if named else utc_stamp(written)))
 
 
 def _stamp(file: Path) -> tuple[int, int, int]:

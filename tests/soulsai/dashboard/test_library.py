@@ -214,7 +214,7 @@ def test_files_are_ordered_by_when_they_were_made_not_copied(tmp_path):
     for file in (named, told, other):
         file.write_text("x")
         os.utime(file, (1_000_000_000, 1_000_000_000))
-    assert made_at(named) == "20261115231500"
+    assert made_at(named) == "20261115231500999"
     assert made_at(told, "2026-11-15T23:15:00.250Z") == "20261115231500250"
     assert made_at(other) == "20010909014640000"
-    assert made_at(other) < made_at(named) < made_at(told, "2026-11-15T23:15:00.250Z")
+    assert made_at(other) < made_at(told, "2026-11-15T23:15:00.250Z") < made_at(named)
