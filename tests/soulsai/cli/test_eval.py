@@ -141,7 +141,7 @@ def test_scripted_player():
     text = shown("eval", "player:idle", "--fights", 3)
     assert "player:idle wins 0.0 % of 3 fights" in text
     assert "Causes of death" in text
-    assert "Idle" in text
+    assert "Stands" in text
 
 
 def test_exported_file(run, tmp_path):
@@ -199,7 +199,7 @@ def test_an_overlay_file(run, tmp_path):
 def test_a_scripted_player_fights_a_boss_of_ones_own(sentinel, run):
     text = shown("eval", "player:duellist", "--boss", sentinel, "--variant", "hard", "--fights", 2)
     assert "sentinel.toml (hard), full fight" in text
-    assert "thrust" in text
+    assert "Thrust" in text
     hard = sentinel.with_name("sentinel.hard.toml")
     assert "sentinel.hard.toml" in shown("eval", "player:idle", "--boss", sentinel, "--variant", hard, "--fights", 1)
     with pytest.raises(MisuseError, match="the run was trained on iudex; leave it out, or give one of them"):

@@ -309,7 +309,11 @@ def test_told_to_stop(welcome, monkeypatch, words):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["stopped by the operator", "revoked"], "alice is no longer invited to mine: ask for a new invitation"),
+        (
+            ["stopped by the operator", "revoked"],
+            "alice is no longer invited to mine, or locked out for a minute for sending too much: try again later, or "
+            "ask for a new invitation",
+        ),
         (["cannot send: it was tried for 60 s"], "cannot send: it was tried for 60 s"),
     ],
 )

@@ -244,7 +244,7 @@ def test_a_clone_does_what_was_shown(file, tmp_path):
     settings = [*SMALL, *few, f"demos.files={json.dumps([str(file)])}"]
     fleet = Fleet.begin("clone", tmp_path / "clone", settings, check=False)
     outcome = fleet.train()
-    assert outcome.evaluation.fights == 2  # honest: played, on unseen seeds
+    assert outcome.worst.fights == 2  # honest: played, on unseen seeds
     last = fleet.run.metrics()[-1]
     assert last["clone/agreement"] > 0.7
     assert 0.5 < last["clone/held_out"] <= 1.0

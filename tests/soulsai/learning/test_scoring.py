@@ -160,7 +160,7 @@ def test_of_several_bosses_the_worst_is_the_score(monkeypatch):
     wins = {"iudex": 3, "vordt": 1, "margit": 2}
     shown = []
 
-    def played(config, policy, fights, *, seed, recorder):
+    def played(config, policy, fights, *, seed, recorder, progress):
         found = evaluate(build_fighter(config, policy), fights, boss=config.fight.main_boss, step_limit=30, seed=seed)
         found.outcome[:] = np.arange(fights) < wins[config.fight.main_boss]
         return found

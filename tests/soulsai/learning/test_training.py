@@ -160,7 +160,7 @@ class Judge:
         self.fights = fights
         monkeypatch.setattr(training, "score_policy", self)
 
-    def __call__(self, config, policy, episodes, *, step, evaluation_files):
+    def __call__(self, config, policy, episodes, *, step, evaluation_files, progress=None):
         score = next(self.scores)
         self.steps.append(self.training.loop.counters.steps)
         self.weights.append(weights(self.training))
