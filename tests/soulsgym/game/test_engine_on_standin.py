@@ -155,8 +155,8 @@ def test_keys_arrive_in_the_first_tick_and_are_held_for_three(patient):
     assert pressed[0x20, True] <= 1
     assert pressed[0x20, False] - pressed[0x20, True] == 3
     assert patient.note["player_animation_name"].startswith("Rolling")
-    played = 5 - pressed[0x20, True]  # ticks; beside busy programs a key may be a tick late
-    assert patient.fight["player_animation_duration"][0] == pytest.approx(played / 6 * 0.097, abs=1e-4)
+    played = 5 - pressed[0x20, True]  # ticks; beside busy programs a key is seen, or used, a tick late
+    assert round(6 * float(patient.fight["player_animation_duration"][0]) / 0.097, 2) in (played, played - 1)
 
 
 def test_a_closed_action_presses_nothing(patient):
@@ -324,12 +324,15 @@ def test_play_time_that_passes_by_itself_is_found_out_and_not_counted_by(bout):
     one = bout("--own-time").begin()
     assert one.note["stepping"] == "ticks"
     assert "counted by its clock" in one.note["stepping_because"]
-    assert set(one.play(40)) == {6}
+    ticks = one.play(40)
+    assert set(ticks) <= {5, 6, 7}  # nothing but the clock tells of ticks: one may be made a moment after its step
+    assert sum(ticks) == pytest.approx(6 * len(ticks), abs=1)
     assert one.fight["time_s"] == pytest.approx(0.1 * int(one.fight["step"]))
     before = one.standin.ticks
     time.sleep(0.3)  # a learner thinks
     one.step(FORWARD)
-    assert (one.note["ticks"], one.standin.ticks - before) == (6, 6)
+    assert one.note["ticks"] == 6
+    assert 5 <= one.standin.ticks - before <= 7
 
 
 def test_a_game_that_counts_before_it_works_is_looked_at_after(bout):

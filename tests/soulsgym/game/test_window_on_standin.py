@@ -342,7 +342,7 @@ def test_doctor_reports_what_it_has_seen_of_the_game(standin, tmp_path, saved):
     report = json.loads((tmp_path / "game.json").read_text())
     assert len(report["program"]["sha256"]) == 64
     assert report["fields"]["PlayerMaxHP"]["value"] == standin.fields.get("PlayerMaxHP")
-    assert report["clock"]["play_time_at_speed"]["0"] == 0.0
+    assert report["clock"]["play_time_at_speed"]["0"] < 0.2  # what was given before may be used up meanwhile
     assert report["clock"]["questions_per_s_by_thread"]["1"]
     assert str(tmp_path) not in json.dumps(report)
     assert runs_at_its_own_speed(standin)
