@@ -64,6 +64,8 @@ class Learner(ABC):
 
     store: ReplayStore | None = None
     """What it remembers of the experience it took in; none: it learns from each chunk once."""
+    needs_demos = False
+    """Whether it learns from demonstrations alone."""
 
     def __init__(self, config: Config, schema: Schema, device: torch.device) -> None:
         import torch

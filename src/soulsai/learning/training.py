@@ -13,7 +13,7 @@ import torch
 from soulsai.acting.policy import NetworkPolicy
 from soulsai.checkpoints.store import Checkpoint
 from soulsai.config.schema import Config
-from soulsai.errors import DivergedError, RunError
+from soulsai.errors import ConfigError, DivergedError, RunError
 from soulsai.learning.demos import load_demos
 from soulsai.learning.evaluator import Evaluator, Snapshot
 from soulsai.learning.loading import start_from
@@ -112,6 +112,8 @@ class Training:
         self.loop = loop or build_loop(config, *build_worlds(config, game))
         if config.demos.files:
             self.loop.learner.teach(load_demos(config))
+        elif self.loop.learner.needs_demos:
+            raise ConfigError(f"algorithm = {config.algorithm!r} learns from recordings alone; give some: --demos FILE")
         self.memory = Memory()
         self._writer = CheckpointWriter(run.checkpoints, config.run.keep_checkpoints, run.replay)
         self._saved: Callable[[], None] = lambda: None  # what is to be done when the checkpoint is written

@@ -253,6 +253,7 @@ def test_a_clone_does_what_was_shown(file, tmp_path):
 def test_a_clone_needs_recordings_and_no_workers(file, tmp_path):
     with pytest.raises(ConfigError, match="learns from recordings alone; give some: --demos"):
         Fleet.begin("clone", tmp_path / "a", SMALL, check=False).train()
+    assert not (tmp_path / "a" / "metrics.sqlite").exists()  # refused before anything began
     fleet = Fleet.begin("clone", tmp_path / "b", [*SMALL, f"demos.files={json.dumps([str(file)])}"], check=False)
     with pytest.raises(ConfigError, match="plays no fights to share out"):
         fleet.train(workers=1)

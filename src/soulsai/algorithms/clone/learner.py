@@ -11,7 +11,6 @@ from soulsai.algorithms.algorithm import Learner, Metrics, Networks, Parts
 from soulsai.algorithms.clone.config import CloneConfig
 from soulsai.checkpoints.store import Checkpoint
 from soulsai.config.schema import Config
-from soulsai.errors import ConfigError
 from soulsai.experience import Chunk, Schema
 from soulsai.networks import ActorCritic, Adam, FlatParameters
 from soulsai.ops.masked import masked_argmax, masked_logits
@@ -25,6 +24,8 @@ EPS = 1e-8
 
 class CloneLearner(Learner):
     """Makes the demonstrated actions likely. A step of the run is a decision that was learned from."""
+
+    needs_demos = True
 
     def __init__(self, config: Config, schema: Schema, device: torch.device) -> None:
         super().__init__(config, schema, device)
@@ -56,9 +57,7 @@ class CloneLearner(Learner):
             self.network.normalizer.update(self._learned["observations"])
 
     def take(self, chunk: Chunk) -> None:
-        """Another batch is due; ConfigError if there is nothing to learn from."""
-        if not self._learned:
-            raise ConfigError("algorithm = 'clone' learns from recordings alone; give some: --demos fights.npz")
+        """Another batch is due."""
         self.counters.steps += chunk.steps
         self._owed += 1
 
