@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from soulsai.acting.actor import Actor
 from soulsai.acting.world import World, sizes_of
+from soulsai.algorithms.actor_critic import ActorCriticAlgorithm
 from soulsai.algorithms.algorithm import Learner, LightNetworks, Networks
 from soulsai.algorithms.clone.config import CloneConfig
 from soulsai.algorithms.findings import Finding, Sample, UselessSettings, rate_findings
-from soulsai.algorithms.rollout_algorithm import RolloutAlgorithm
 from soulsai.config.schema import Config
 from soulsai.experience import Chunk, Ended, Schema, Sizes
 from soulsai.replay.n_step import TRANSITION
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class Cloning(RolloutAlgorithm):
+class Cloning(ActorCriticAlgorithm):
     """Supervised learning of what was played: no fight is fought but those of evaluations."""
 
     name = "clone"

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from soulsai.acting.actor import Actor
-from soulsai.acting.light import LightActorCritic
 from soulsai.acting.network import ActingNetwork, Actions, Flags, Floats, acting_network, draw_open
 from soulsai.acting.transitions import Choose, TransitionActor
 from soulsai.acting.world import World, sizes_of
-from soulsai.algorithms.algorithm import Algorithm, Learner, LightNetworks, Networks
+from soulsai.algorithms.actor_critic import ActorCriticAlgorithm
+from soulsai.algorithms.algorithm import Learner, LightNetworks, Networks
 from soulsai.algorithms.findings import Finding, Sample, UselessSettings, rate_findings
 from soulsai.algorithms.sac.config import SACConfig
 from soulsai.config.schema import Config
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class SAC(Algorithm):
+class SAC(ActorCriticAlgorithm):
     """Soft actor-critic (Haarnoja et al. 2018) for discrete actions (Christodoulou 2019), with masks."""
 
     name = "sac"
@@ -32,16 +32,6 @@ class SAC(Algorithm):
     def schema(self, config: Config, sizes: Sizes) -> Schema:
         """Transitions."""
         return Schema.of(TRANSITION, sizes)
-
-    def networks(self, config: Config, sizes: Sizes) -> Networks:
-        """The policy."""
-        from soulsai.networks import ActorCritic
-
-        return {"network": ActorCritic(sizes.observation_size, sizes.num_actions, config.network)}
-
-    def light_networks(self, config: Config, sizes: Sizes) -> LightNetworks:
-        """The same without torch."""
-        return {"network": LightActorCritic(sizes.observation_size, sizes.num_actions, config.network)}
 
     def actor(
         self,
