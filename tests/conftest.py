@@ -40,9 +40,10 @@ SLOW = re.compile(
 """Files whose tests train, or start processes and servers: all of them are slow, as is what needs a trained run."""
 LONGEST = (*GROUPS, "tests/faults/test_faults.py", "tests/packaging/test_wheel.py")
 """What takes longest begins first, then what is slow, so that no worker is left alone with it at the end."""
-AGAIN, TRIES = ("wine", "fights"), 3
-"""Groups with a Windows program that runs in real time: a machine that holds it up for seconds makes its tests fail.
-They are tried again, and pytest's last line counts the tries."""
+RERUNS = {"wine": 2, "fights": 2, "slow": 1}
+"""How often a failed test is tried again. Slow ones start processes that have to meet in time, and those of Wine run
+a Windows program in real time: a machine that holds one up for seconds fails them. Pytest's last line counts the
+tries."""
 
 
 def group_of(nodeid):
@@ -78,10 +79,11 @@ def pytest_collection_modifyitems(config, items):
                 raise pytest.UsageError(f"{item.nodeid} uses what group {needed[0]} shares; see GROUPS in {__file__}")
             item.add_marker(needed[0])
             item.add_marker("slow")
-        if group in AGAIN and config.pluginmanager.hasplugin("rerunfailures"):
-            item.add_marker(pytest.mark.flaky(reruns=TRIES - 1))
         if SLOW.search(f"/{item.nodeid}") or "trained" in item.fixturenames:
             item.add_marker("slow")
+        reruns = RERUNS.get(group, RERUNS["slow"] if item.get_closest_marker("slow") else 0)
+        if reruns and config.pluginmanager.hasplugin("rerunfailures"):
+            item.add_marker(pytest.mark.flaky(reruns=reruns))
     if hasattr(config, "workerinput"):
         slow = {group_of(item.nodeid) for item in items if item.get_closest_marker("slow")}
         ranks = {name: rank for rank, name in enumerate(LONGEST)}
