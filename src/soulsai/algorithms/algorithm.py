@@ -109,7 +109,11 @@ class Learner(ABC):
     @property
     def is_behind(self) -> bool:
         """Whether more comes in than can be learned from, so that actors that can wait should."""
-        return False
+        return not self.has_room(0)
+
+    def has_room(self, steps: int) -> bool:
+        """Whether it is not behind after so many steps more."""
+        return True
 
     @property
     def progress(self) -> float:

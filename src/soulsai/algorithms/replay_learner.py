@@ -81,10 +81,11 @@ class ReplayLearner(Learner):
         """Whether a burst of gradient steps is due."""
         return self.counters.updates_owed >= self._burst and len(self._rows) >= len(self._batch)
 
-    @property
-    def is_behind(self) -> bool:
-        """Whether more than a few chunks wait to be learned from."""
-        return self.counters.updates_owed > CHUNKS_AHEAD * self._owed_for_a_chunk
+    def has_room(self, steps: int) -> bool:
+        """Whether gradient steps are owed for a few chunks at most after so many steps more."""
+        after = self.counters.steps + steps
+        owed = min(steps, max(0, after - self._warmup_steps)) / self._update_every
+        return self.counters.updates_owed + owed <= CHUNKS_AHEAD * self._owed_for_a_chunk
 
     def update(self, limit_s: float) -> Metrics:
         """The gradient steps that are owed, a burst at a time."""

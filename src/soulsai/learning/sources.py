@@ -43,6 +43,8 @@ SHARE = "share"
 """Why rows are dropped of a name that has its share of what is learned from."""
 WINDOW_UPDATES = 10
 """Updates over which shares are counted where there is no replay."""
+MOST_WAITING = 65_536
+"""Rows that may wait for a learner that is behind; of more it takes some, though it cannot learn as much from them."""
 UNSAVED_BYTES = 64 << 20
 """Experience that is stored but in no checkpoint stays with the transport; so much of it calls for one."""
 
@@ -258,17 +260,19 @@ class FleetSource(Source):
     def next(self, learner: Learner) -> Sequence[Chunk]:
         """What came; for an update that uses up its experience, nothing before there is enough of it."""
         with learner.clock.phase("receive"):
-            self._gate(is_open=not learner.is_behind)
+            self._gate(is_open=not learner.is_behind and (not self._waiting or self._rows_of_update > 0))
             self._receive(0.0 if learner.is_due or self._has_enough() else WAIT_S)
         self._drop_stale()
         if not self._has_enough():
             return ()
         if self._rows_of_update:
             self._gate(is_open=False)
-        given, rows = list[Arrival](), 0
+        given, rows, steps = list[Arrival](), 0, 0
         dropped: list[tuple[Message, str]] = []
         first = learner.store.added if learner.store is not None else self.givers.added
         while self._waiting and (not self._rows_of_update or rows < self._rows_of_update):
+            if self._is_enough(learner, steps):
+                break
             arrival = self._waiting.popleft()
             name, count, fleet = name_of(arrival.message.worker), arrival.header.rows, self._config.fleet
             self._waiting_rows -= count
@@ -277,7 +281,7 @@ class FleetSource(Source):
                 continue
             self.givers.add(name, count, first + rows)
             given.append(arrival)
-            rows += count
+            rows, steps = rows + count, steps + arrival.chunk.steps
             self._lags.append(lag_of(self.version, arrival.header.policy))
             self._taken_bytes += len(arrival.message.frame)
         if dropped:
@@ -373,6 +377,12 @@ class FleetSource(Source):
         """What is stored by now may be forgotten elsewhere as soon as the checkpoint holds it."""
         stored = 0 if self._rows_of_update else len(self._taken)
         return lambda: self._acknowledge(stored)
+
+    def _is_enough(self, learner: Learner, steps: int) -> bool:
+        """Whether a learner that is given so many steps can learn from no more soon; the rest waits, unless it is much."""
+        if self._waiting_rows > MOST_WAITING or not (steps or learner.is_due):
+            return False
+        return not learner.has_room(steps + self._waiting[0].chunk.steps if steps else 0)
 
     def _has_enough(self) -> bool:
         return self._waiting_rows >= max(1, self._rows_of_update)

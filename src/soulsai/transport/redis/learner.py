@@ -29,7 +29,7 @@ from soulsai.transport.redis.quota import DEFAULT, Quota
 from soulsai.transport.redis.report import MOST_BEATS, SILENT_AFTER_S, Snapshot, is_beating, snapshot
 
 OPEN, CLOSED = b"open", b"closed"
-GATE_S = 5
+GATE_S = 2
 """How long the gate stays open without a learner that looks after it: one that is dead or busy lets no more in."""
 POLICY_S = 600
 """How long a policy stays in Redis without a learner that looks after it."""
