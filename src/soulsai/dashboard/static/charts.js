@@ -248,7 +248,7 @@ function looks(owner, scale) {
   const axis = { font: `${11 * scale}px ${FONT}`, stroke: () => colours().muted, ticks: { show: false } };
   const grid = { stroke: () => colours().grid, width: 1 };
   return {
-    padding: [8 * scale, 12 * scale, 0, 0],
+    padding: [8 * scale, 18 * scale, 0, 0],
     scales: {
       x: { time: owner.data.axis === "time", range: (chart, low, high) => opened(owner.data.domain ?? [low, high]) },
       y: { range: (chart, low, high) => options.yRange ?? padded(low, high) },
