@@ -44,7 +44,7 @@ def play(
     only: Annotated[str, typer.Option(metavar="ATTACK", help="Practise one attack, such as delayed_thrust.")] = "",
     phase: Annotated[int | None, typer.Option(min=1, help="This phase alone; otherwise the full fight.")] = None,
     agent: Annotated[
-        str, typer.Option(metavar="RUN", help="Agent on the duel board; the newest run of this boss if not given.")
+        str, typer.Option(metavar="RUN", help="Agent on the duel board; if not given, the newest run of this boss, or zoo:BOSS.")
     ] = "",
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the first fight; a new one if not given.")] = None,
     size: Annotated[str, typer.Option(help="Width and height of the window in pixels.")] = "960x720",
@@ -60,14 +60,14 @@ def play(
     Example: souls play --boss iudex --speed 0.5
     """
     require("pygame")
-    if not has_screen():
-        raise MisuseError(NO_WINDOW)
     if not SLOWEST <= speed <= FASTEST:
         raise MisuseError(f"--speed {speed:g} is not possible; give {SLOWEST:g} to {FASTEST:g}")
     from soulsai.cli.watch import pixels_of
 
     pixels = pixels_of(size)
     settings = _settings(load_fight(boss, variant), boss, variant, only, phase)
+    if not has_screen():
+        raise MisuseError(NO_WINDOW)
     file = _file(out, boss)
     typer.echo("getting ready; the first time this takes up to half a minute", err=True)
     _play(settings, time.time_ns() % 2**32 if seed is None else seed, speed, pixels, agent, file)
@@ -190,10 +190,10 @@ def _rivals(settings: FightSettings, agent: str) -> dict[str, Callable[[], Fight
 
 
 def _newest_agent(boss: str) -> str:
-    """The folder of the newest run with a policy for this boss, or nothing."""
+    """The newest run with a policy for this boss, or the agent that comes with the package, or nothing."""
     from soulsai.config import config_from_toml
     from soulsai.runs.run import Run
-    from soulsai.runs.summary import BROKEN, ROOT, list_runs
+    from soulsai.runs.summary import BROKEN, ROOT, ZOO, ZOO_FOLDER, list_runs
 
     for summary in list_runs(ROOT):
         if summary.state == BROKEN or not summary.has_checkpoint:
@@ -204,4 +204,4 @@ def _newest_agent(boss: str) -> str:
             continue
         if config.world != "gym" and config.fight.boss == boss:
             return str(summary.folder)
-    return ""
+    return f"{ZOO}{boss}" if boss in {folder.name for folder in ZOO_FOLDER.iterdir()} else ""

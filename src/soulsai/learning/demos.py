@@ -11,20 +11,31 @@ from soulsai.evaluation.thoughts import FightFile, read_fight_file
 from soulsai.learning.wiring import build_parts, main_spec
 from soulsai.runs.fight_files import file_name
 from soulsgym.errors import RecordingError
+from soulsgym.recordings.recording import Recording
 from soulsgym.spec import FightSpec
 
 
 def load_demos(config: Config) -> Demos:
     """What the recordings of a config show, as its agent would have seen it."""
+    recordings, spec = read_demos(config), main_spec(config)
+    decisions, masks = config.fight.decisions, config.actions.masks
+    return Demos.join(
+        [demos_of(recording, build_parts(config, spec, 1), decisions=decisions, masks=masks) for recording in recordings]
+    )
+
+
+def read_demos(config: Config) -> list[Recording]:
+    """The recordings of a config; ConfigError or RecordingError of one that is not of its fight."""
+    if not config.demos.files:
+        return []
     if config.world != "fight":
         raise ConfigError(f"demos.files are of fights, and world = {config.world!r} has none; leave them out")
     spec, found = main_spec(config), []
     for file in config.demos.files:
         told = read_fight_file(Path(file))
         _refuse_other_fight(file, told, config, spec)
-        decisions, masks = config.fight.decisions, config.actions.masks
-        found.append(demos_of(told.recording, build_parts(config, spec, 1), decisions=decisions, masks=masks))
-    return Demos.join(found)
+        found.append(told.recording)
+    return found
 
 
 def _refuse_other_fight(file: str, told: FightFile, config: Config, spec: FightSpec) -> None:

@@ -17,6 +17,7 @@ from soulsai.config import (
 )
 from soulsai.config.schema import Config
 from soulsai.errors import ConfigError, RunFinished
+from soulsai.learning.demos import read_demos
 from soulsai.runs.fight_files import changed_files, demos_of, files_of, parts_of, with_absolute_paths, with_own_copies
 from soulsai.runs.files import write_atomically, write_files
 from soulsai.runs.run import Run, default_folder
@@ -33,7 +34,8 @@ def begin_run(
     name = Path(preset).stem if preset.endswith(".toml") else preset
     config = check_names(with_absolute_paths(with_settings(load_preset(preset), list(settings))))
     files = files_of(config) | parts_of(config)
-    demos = demos_of(config)  # refuses what cannot be read before a folder is made
+    demos = demos_of(config)
+    read_demos(config)  # refuses what cannot be learned from before a folder is made
     run = Run.create(
         folder or default_folder(name), config_to_toml(config), preset=name, command=list(command), files=files
     )

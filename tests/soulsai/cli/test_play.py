@@ -69,7 +69,7 @@ def test_a_fight(person, boss):
     assert recording.simulation.seeds == (3,)
     assert recording.simulation.settings.boss == boss
     assert [departure.step for departure in exact_departures(recording)] == [None]
-    assert [row[0] for row in person[1]] == ["", "you", "duellist"]
+    assert [row[0] for row in person[1]] == ["", "you", f"agent zoo:{boss}", "duellist"]
     assert "duellist" in result.stdout
     assert "mine.npz: 1 fight; see it: souls watch mine.npz" in result.stdout
 
@@ -109,6 +109,8 @@ def test_without_a_screen(monkeypatch):
     monkeypatch.setattr("sys.platform", "linux")
     with pytest.raises(MisuseError, match="no window can be opened here, and playing needs one; use a machine with a"):
         raise souls("play").exception
+    with pytest.raises(MisuseError, match="boss 'gwyn' is not known"):  # said first: it is wrong on any machine
+        raise souls("play", "--boss", "gwyn").exception
 
 
 def test_a_screen_that_does_not_answer(monkeypatch):

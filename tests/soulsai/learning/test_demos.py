@@ -15,7 +15,7 @@ from soulsai.checkpoints.store import CheckpointStore
 from soulsai.cli import main as cli
 from soulsai.cli.watch import recorded
 from soulsai.config import config_from_toml, load_preset, with_settings
-from soulsai.errors import ConfigError
+from soulsai.errors import ConfigError, RunError
 from soulsai.evaluation import ScriptedFighter
 from soulsai.evaluation.thoughts import about_boss, write_fight_file
 from soulsai.experience import Schema, Sizes
@@ -145,6 +145,9 @@ def test_what_does_not_suit_is_one_sentence(file, recording, tmp_path):
         with pytest.raises(RecordingError, match=sentence) as caught:
             load_demos(config_with(tmp_path / name))
         assert "\n" not in str(caught.value)
+        with pytest.raises((RecordingError, RunError, ConfigError), match=name):  # as given, before a run is there
+            begin_run("clipped-dqn", [f"demos.files={json.dumps([str(tmp_path / name)])}"], tmp_path / "run")
+        assert not (tmp_path / "run").exists()
     with pytest.raises(RecordingError, match=r"plays 'roll \w+', which is not among the run's actions"):
         load_demos(config_with(file, 'actions.names=["light attack", "walk F", "nothing"]'))
     with pytest.raises(ConfigError, match="are of fights"):
