@@ -12,13 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from soulsgym.actions import ACTION_CONTROLS, NOTHING
+from soulsgym.calibration.advice import Advice, advice, places
 from soulsgym.calibration.calibrate import Calibration, calibrate
 from soulsgym.calibration.estimate import Estimate, number_at
 from soulsgym.engine import standard_starts
@@ -38,6 +39,8 @@ STRENGTHS = (1.0, 1.5)
 FIRST_SEED = 80_000
 """Of the hidden files: training, evaluations and other benchmarks draw from other streams."""
 PLAYERS = ("duellist", "prober", "random", "roll_spam")
+SENT = ("prober", "duellist", "prober", "roll_spam")
+"""Who plays when it is known what to look for."""
 OFTEN = 15
 """Times that an attack must be seen for its errors to count."""
 BRACKETED_M = 0.5
@@ -74,8 +77,11 @@ def hidden_files(folder: Path, count: int, first_seed: int = FIRST_SEED) -> Iter
             yield f"{strength:g}-{number}", file
 
 
-def play(file: Path, hidden: Path, steps: int, seed: int) -> Recording:
-    """So many steps of the scripted players in turn, in both phases; recorded once and kept."""
+def play(file: Path, hidden: Path, steps: int, seed: int, needed: Sequence[Advice] = ()) -> Recording:
+    """So many steps of the scripted players in turn, in both phases; recorded once and kept.
+
+    The prober goes where he is needed.
+    """
     if file.exists():
         return read_recording(file)
     spec, everyone = load_fight(BOSS), np.ones(1, np.bool_)
@@ -85,7 +91,9 @@ def play(file: Path, hidden: Path, steps: int, seed: int) -> Recording:
     episodes: list[int] = []
     while len(records) < steps:
         number = episodes[-1] + 1 if episodes else 0
-        player, starts = make_player(PLAYERS[number % len(PLAYERS)], spec, 1, seed + number), standard_starts(1)
+        who, starts = (SENT if needed else PLAYERS)[number % len(PLAYERS)], standard_starts(1)
+        sent = {"wanted": places(needed, spec)} if who == "prober" else {}
+        player = make_player(who, spec, 1, seed + number, **sent)
         starts["phase"] = 1 + number // len(PLAYERS) % 2
         engine.reset(everyone, starts)
         player.reset(everyone)
@@ -102,6 +110,19 @@ def play(file: Path, hidden: Path, steps: int, seed: int) -> Recording:
     recording = Recording(np.concatenate(records), np.array(actions), np.array(episodes), str(file))
     write_recording(file, recording)
     return recording
+
+
+def play_in_rounds(folder: Path, name: str, hidden: Path, steps: int, rounds: int) -> Calibration:
+    """What is known after so many steps, if after each round the prober is sent where little is known."""
+    files, recordings = read_files(BOSS), list[Recording]()
+    found: Calibration | None = None
+    for number in range(rounds):
+        needed = advice(found) if found else ()
+        part = f"{name}-{number + 1}" if rounds > 1 else name
+        recordings.append(play(folder / f"{part}.npz", hidden, steps // rounds, 10_000 * number, needed))
+        found = calibrate(recordings, files)
+    assert found is not None
+    return found
 
 
 def numbers_of(value: Any) -> Any:
@@ -164,16 +185,19 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="folder for everything")
     parser.add_argument("--files", type=int, default=5, help="hidden files of each strength")
     parser.add_argument("--steps", type=int, default=18_000, help="of play in each, 600 a minute")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="in which they are played; 1: the prober is not told where"
+    )
+    parser.add_argument("--first-seed", type=int, default=FIRST_SEED, help="of the hidden files")
     parser.add_argument("--fresh-steps", type=int, default=6_000, help="of the recording that fidelity is measured on")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     rows: dict[str, list[Any]] = defaultdict(list)
     scores: dict[str, list[Any]] = defaultdict(list)
-    for name, hidden in hidden_files(options.out, options.files):
+    for name, hidden in hidden_files(options.out, options.files, options.first_seed):
         kept = options.out / f"{name}.json"
         if not kept.exists():
-            recording = play(options.out / f"{name}.npz", hidden, options.steps, 0)
-            found = calibrate([recording], read_files(BOSS))
+            found = play_in_rounds(options.out, name, hidden, options.steps, options.rounds)
             fresh = play(options.out / f"{name}-fresh.npz", hidden, options.fresh_steps, 1000)
             truth = overlay(found.files.content, read_toml(hidden))
             kept.write_text(json.dumps({"kinds": recovery(found, truth), "fidelity": fidelity(fresh, found, hidden)}))

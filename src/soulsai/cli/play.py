@@ -44,7 +44,7 @@ def play(
     only: Annotated[str, typer.Option(metavar="ATTACK", help="Practise one attack, such as delayed_thrust.")] = "",
     phase: Annotated[int | None, typer.Option(min=1, help="This phase alone; otherwise the full fight.")] = None,
     agent: Annotated[
-        str, typer.Option(metavar="RUN", help="Agent on the duel board; if not given, the newest run of this boss, or zoo:BOSS.")
+        str, typer.Option(metavar="RUN", help="Agent on the duel board; else the newest run of this boss, or zoo:BOSS.")
     ] = "",
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the first fight; a new one if not given.")] = None,
     size: Annotated[str, typer.Option(help="Width and height of the window in pixels.")] = "960x720",

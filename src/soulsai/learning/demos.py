@@ -20,7 +20,10 @@ def load_demos(config: Config) -> Demos:
     recordings, spec = read_demos(config), main_spec(config)
     decisions, masks = config.fight.decisions, config.actions.masks
     return Demos.join(
-        [demos_of(recording, build_parts(config, spec, 1), decisions=decisions, masks=masks) for recording in recordings]
+        [
+            demos_of(recording, build_parts(config, spec, 1), decisions=decisions, masks=masks)
+            for recording in recordings
+        ]
     )
 
 

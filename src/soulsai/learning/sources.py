@@ -379,7 +379,7 @@ class FleetSource(Source):
         return lambda: self._acknowledge(stored)
 
     def _is_enough(self, learner: Learner, steps: int) -> bool:
-        """Whether a learner that is given so many steps can learn from no more soon; the rest waits, unless it is much."""
+        """Whether a learner that gets so many steps can soon learn from no more; the rest waits, unless it is much."""
         if self._waiting_rows > MOST_WAITING or not (steps or learner.is_due):
             return False
         return not learner.has_room(steps + self._waiting[0].chunk.steps if steps else 0)
