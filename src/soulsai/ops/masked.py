@@ -14,10 +14,6 @@ CLOSED = -1e9
 LOWEST_LOG_PROBABILITY = -80.0
 """Its probability, 2e-35, is nothing beside 1. Not lower: where `exp` underflows it takes ten times as long."""
 
-LOWEST_UNIFORM = torch.finfo(torch.float32).tiny
-HIGHEST_UNIFORM = 1.0 - torch.finfo(torch.float32).eps / 2
-"""At 0 and 1 Gumbel noise is infinite, and a closed action could win."""
-
 
 def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
     """The logits, with those of closed actions so low that they are never chosen; no gradient flows into these."""
@@ -42,10 +38,3 @@ def entropy_of(log_p: Tensor) -> Tensor:
     """Entropy in nats of each row of log probabilities; closed actions add nothing, even at minus infinity."""
     log_p = log_p.clamp_min(LOWEST_LOG_PROBABILITY)
     return -(log_p.exp() * log_p).sum(-1)
-
-
-def gumbel_sample(logits: Tensor, uniform: Tensor) -> Tensor:
-    """Actions drawn with the probabilities of the logits, from uniform noise of the same shape."""
-    assert_same_shape(logits=logits, uniform=uniform)
-    exponential = uniform.clamp(LOWEST_UNIFORM, HIGHEST_UNIFORM).log().neg()
-    return (logits - exponential.log()).argmax(-1)

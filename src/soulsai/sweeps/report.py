@@ -177,10 +177,6 @@ def _study_to_draw(results: Results) -> optuna.Study:
     return study
 
 
-def _option(value: Any) -> Any:
-    return value if isinstance(value, (str, int, float)) else toml_value(value)
-
-
 def _card(title: str, note: str, chart: Any, results: Results) -> str:
     """A chart in the look of the reports."""
     plain = new_figure("", legend=False).layout

@@ -11,7 +11,7 @@ from soulsai.acting.network import acting_network, best_open, draw_open
 from soulsai.algorithms.algorithm import algorithm_of
 from soulsai.config import load_preset, with_settings
 from soulsai.experience import Sizes
-from soulsai.ops.masked import gumbel_sample, masked_argmax, masked_logits
+from soulsai.ops.masked import masked_argmax
 from soulsai.ops.mersenne import Mersenne
 from soulsai.transport.policies import Policy, arrays_of, pack_policy, unpack_policy, weights_of
 
@@ -122,16 +122,33 @@ def test_weights_of_another_network_are_refused_and_the_old_ones_kept():
     assert np.array_equal(network.scores(seen()), before)
 
 
-def test_choices_are_those_of_torch():
+def test_the_best_choice_is_that_of_torch():
     rng = np.random.default_rng(0)
     scores, masks = rng.normal(size=(500, 7)).astype(np.float32), rng.random((500, 7)) < 0.5
     masks[:, 3] = True
-    uniform = rng.random((500, 7), np.float32)
-    uniform[0], uniform[1] = 0.0, np.nextafter(np.float32(1.0), np.float32(0.0))
     logits, mask = torch.from_numpy(scores), torch.from_numpy(masks)
     assert best_open(scores, masks).tolist() == masked_argmax(logits, mask).tolist()
-    drawn = gumbel_sample(masked_logits(logits, mask), torch.from_numpy(uniform))
-    assert draw_open(scores, masks, uniform).tolist() == drawn.tolist()
+
+
+def test_a_draw_by_hand():
+    # Gumbel of 1/2 is 0.367, of 1/10 is -0.834: a logit 1 ahead stays behind 1.201 of noise, one 2 ahead does not.
+    uniform, every = np.float32([[0.1, 0.5], [0.1, 0.5]]), np.ones((2, 2), np.bool_)
+    assert draw_open(np.float32([[1.0, 0.0], [2.0, 0.0]]), every, uniform).tolist() == [1, 0]
+
+
+def test_draws_have_the_given_odds():
+    logits = np.log(np.float32([[1.0, 3.0, 4.0, 9.0]])).repeat(40_000, axis=0)
+    masks = np.array([[True, True, True, False]]).repeat(40_000, axis=0)
+    drawn = draw_open(logits, masks, np.random.default_rng(3).random((40_000, 4), np.float32))
+    shares = np.bincount(drawn, minlength=4) / 40_000
+    assert shares.tolist() == pytest.approx([1 / 8, 3 / 8, 4 / 8, 0.0], abs=0.01)
+    assert shares[3] == 0.0
+
+
+@pytest.mark.parametrize("uniform", [[0.0, 0.5, 1.0], [0.0, 1.0, 0.0], [1.0, 1.0, 1.0]])
+def test_a_closed_action_is_never_drawn_at_the_edge_of_the_noise(uniform):
+    logits, masks = np.float32([[0.0, -1e9, -1e9]]), np.array([[True, False, False]])
+    assert draw_open(logits, masks, np.float32([uniform])).tolist() == [0]
 
 
 def test_random_numbers_are_those_of_torch_also_from_its_checkpoints():

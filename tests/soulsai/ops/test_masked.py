@@ -8,7 +8,6 @@ from torch.nn import functional
 
 from soulsai.ops.masked import (
     entropy_of,
-    gumbel_sample,
     log_prob_of,
     masked_argmax,
     masked_logits,
@@ -77,24 +76,3 @@ def test_entropy_with_closed_actions_has_a_finite_gradient(closed):
     slope = 3 / 16 * math.log(3.0)
     assert logits.grad[0].tolist() == pytest.approx([-slope, slope, 0.0], abs=1e-6)
     assert logits.grad[1].tolist() == [0.0, 0.0, 0.0]
-
-
-def test_gumbel_by_hand():
-    # Gumbel of 1/2 is 0.367, of 1/10 is -0.834: a logit 1 ahead stays behind 1.201 of noise, one 2 ahead does not.
-    uniform = torch.tensor([[0.1, 0.5], [0.1, 0.5]])
-    assert gumbel_sample(torch.tensor([[1.0, 0.0], [2.0, 0.0]]), uniform).tolist() == [1, 0]
-
-
-def test_gumbel_draws_with_the_given_odds():
-    generator = torch.Generator().manual_seed(3)
-    logits = masked_logits(torch.tensor([[1.0, 3.0, 4.0, 9.0]]).log(), torch.tensor([[True, True, True, False]]))
-    drawn = gumbel_sample(logits.expand(40_000, -1), torch.rand(40_000, 4, generator=generator))
-    shares = torch.bincount(drawn, minlength=4) / 40_000
-    assert shares.tolist() == pytest.approx([1 / 8, 3 / 8, 4 / 8, 0.0], abs=0.01)
-    assert shares[3] == 0.0
-
-
-@pytest.mark.parametrize("uniform", [[0.0, 0.5, 1.0], [0.0, 1.0, 0.0], [1.0, 1.0, 1.0]])
-def test_gumbel_never_draws_a_closed_action_at_the_edge_of_the_noise(uniform):
-    logits = torch.tensor([[0.0, -1e9, -1e9]])
-    assert gumbel_sample(logits, torch.tensor([uniform])).tolist() == [0]
