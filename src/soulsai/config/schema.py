@@ -230,7 +230,7 @@ class FleetConfig(Struct, frozen=True):
     number: Annotated[
         int, Meta(ge=0, le=65_536, description="fights (or environments) a worker plays side by side; 0: as the run")
     ] = 0
-    chunk_rows: Annotated[int, Meta(ge=1, le=16_384, description="most transitions in a chunk")] = 64
+    chunk_rows: Annotated[int, Meta(ge=1, le=16_384, description="most transitions in a chunk")] = 512
     chunk_s: Annotated[float, Meta(ge=0.01, description="seconds after which a chunk is sent though not full")] = 1.0
     max_lag: Annotated[
         int, Meta(ge=0, description="versions of the policy a rollout may be old; older ones are discarded and counted")
