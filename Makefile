@@ -33,7 +33,7 @@ setup: $(SETUP) ## build .venv with everything needed to develop and test
 
 test: lint redis wine browser prometheus ## check style and types, then run every test
 	@echo "pytest: running the tests"
-	@$(BIN)/pytest -n $(WORKERS)
+	@$(BIN)/pytest -n $(WORKERS) --durations=40 --durations-min=5
 
 check: lint ## check style and types, then run the fast tests: the quick one, while you work
 	@echo "pytest: running the fast tests"
