@@ -32,6 +32,8 @@ WAIT_S = 0.2
 """How long to wait for experience before looking up."""
 LEARN_S = 0.2
 """How long to learn before looking for experience again, which some workers cannot wait to send."""
+OPEN_S = 0.02
+"""The same while workers that can wait are let in: they play much in little time."""
 LOOK_EVERY_S = 1.0
 """Between looks at the accounts of the fleet."""
 HALF_S = 3.0
@@ -288,6 +290,9 @@ class FleetSource(Source):
             self.link.settle((), dropped)
         self._taken += given
         self.link.mark_stored([arrival.message for arrival in given])
+        is_new = learner.counters.updates == self._published_updates  # the first gradient step takes long
+        if not self._rows_of_update and (self._waiting or is_new or not learner.has_room(steps)):
+            self._gate(is_open=False)
         return [arrival.chunk for arrival in given]
 
     def publish(self, learner: Learner) -> None:
@@ -461,3 +466,4 @@ class FleetSource(Source):
         if is_open != self._is_open:
             self.link.gate(is_open=is_open)
             self._is_open = is_open
+            self.limit_s = OPEN_S if is_open and not self._rows_of_update else LEARN_S

@@ -15,7 +15,7 @@ export class Panel {
     this.feed = null;
     this.axis = axis;
     this.plotHost = el("div", { class: "plot" });
-    this.legend = el("div", { class: spec.lines.length > 3 ? "legend two" : "legend" });
+    this.legend = el("div", { class: spec.lines.length > 2 ? "legend two" : "legend" });
     this.note = el("p", { class: "plot-note muted", text: "loading …" });
     this.root = el(
       "section",
