@@ -12,14 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from soulsgym.actions import ACTION_CONTROLS, NOTHING
-from soulsgym.calibration.advice import Advice, advice, places
 from soulsgym.calibration.calibrate import Calibration, calibrate
 from soulsgym.calibration.estimate import Estimate, number_at
 from soulsgym.engine import standard_starts
@@ -39,8 +38,6 @@ STRENGTHS = (1.0, 1.5)
 FIRST_SEED = 80_000
 """Of the hidden files: training, evaluations and other benchmarks draw from other streams."""
 PLAYERS = ("duellist", "prober", "random", "roll_spam")
-SENT = ("prober", "duellist", "prober", "roll_spam")
-"""Who plays when it is known what to look for."""
 OFTEN = 15
 """Times that an attack must be seen for its errors to count."""
 BRACKETED_M = 0.5
@@ -77,11 +74,8 @@ def hidden_files(folder: Path, count: int, first_seed: int = FIRST_SEED) -> Iter
             yield f"{strength:g}-{number}", file
 
 
-def play(file: Path, hidden: Path, steps: int, seed: int, needed: Sequence[Advice] = ()) -> Recording:
-    """So many steps of the scripted players in turn, in both phases; recorded once and kept.
-
-    The prober goes where he is needed.
-    """
+def play(file: Path, hidden: Path, steps: int, seed: int) -> Recording:
+    """So many steps of the scripted players in turn, in both phases; recorded once and kept."""
     if file.exists():
         return read_recording(file)
     spec, everyone = load_fight(BOSS), np.ones(1, np.bool_)
@@ -91,9 +85,7 @@ def play(file: Path, hidden: Path, steps: int, seed: int, needed: Sequence[Advic
     episodes: list[int] = []
     while len(records) < steps:
         number = episodes[-1] + 1 if episodes else 0
-        who, starts = (SENT if needed else PLAYERS)[number % len(PLAYERS)], standard_starts(1)
-        sent = {"wanted": places(needed, spec)} if who == "prober" else {}
-        player = make_player(who, spec, 1, seed + number, **sent)
+        player, starts = make_player(PLAYERS[number % len(PLAYERS)], spec, 1, seed + number), standard_starts(1)
         starts["phase"] = 1 + number // len(PLAYERS) % 2
         engine.reset(everyone, starts)
         player.reset(everyone)
@@ -110,19 +102,6 @@ def play(file: Path, hidden: Path, steps: int, seed: int, needed: Sequence[Advic
     recording = Recording(np.concatenate(records), np.array(actions), np.array(episodes), str(file))
     write_recording(file, recording)
     return recording
-
-
-def play_in_rounds(folder: Path, name: str, hidden: Path, steps: int, rounds: int) -> Calibration:
-    """What is known after so many steps, if after each round the prober is sent where little is known."""
-    files, recordings = read_files(BOSS), list[Recording]()
-    found: Calibration | None = None
-    for number in range(rounds):
-        needed = advice(found) if found else ()
-        part = f"{name}-{number + 1}" if rounds > 1 else name
-        recordings.append(play(folder / f"{part}.npz", hidden, steps // rounds, 10_000 * number, needed))
-        found = calibrate(recordings, files)
-    assert found is not None
-    return found
 
 
 def numbers_of(value: Any) -> Any:
@@ -185,9 +164,6 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="folder for everything")
     parser.add_argument("--files", type=int, default=5, help="hidden files of each strength")
     parser.add_argument("--steps", type=int, default=18_000, help="of play in each, 600 a minute")
-    parser.add_argument(
-        "--rounds", type=int, default=3, help="in which they are played; 1: the prober is not told where"
-    )
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED, help="of the hidden files")
     parser.add_argument("--fresh-steps", type=int, default=6_000, help="of the recording that fidelity is measured on")
     options = parser.parse_args()
@@ -197,7 +173,8 @@ def main() -> None:
     for name, hidden in hidden_files(options.out, options.files, options.first_seed):
         kept = options.out / f"{name}.json"
         if not kept.exists():
-            found = play_in_rounds(options.out, name, hidden, options.steps, options.rounds)
+            recording = play(options.out / f"{name}.npz", hidden, options.steps, 0)
+            found = calibrate([recording], read_files(BOSS))
             fresh = play(options.out / f"{name}-fresh.npz", hidden, options.fresh_steps, 1000)
             truth = overlay(found.files.content, read_toml(hidden))
             kept.write_text(json.dumps({"kinds": recovery(found, truth), "fidelity": fidelity(fresh, found, hidden)}))

@@ -30,7 +30,7 @@ from soulsai.runs.files import cannot_write, write_atomically
 from soulsai.runs.lock import locked
 from soulsai.runs.run import Run
 from soulsai.runtime.fleet import Fleet
-from soulsgym.calibration.advice import advice, places
+from soulsgym.calibration.advice import Advice, advice
 from soulsgym.calibration.calibrate import Calibration, calibrate
 from soulsgym.engine import Engine
 from soulsgym.errors import GameError, MisuseError
@@ -275,7 +275,7 @@ class Adaptation:
         share = round(probing * steps / phases)
         for phase in range(1, phases + 1):
             what = f"round {number}, the prober in phase {phase}"
-            prober = ScriptedFighter("prober", seed=number, boss=state.boss, wanted=places(needed, spec))
+            prober = ScriptedFighter("prober", seed=number, boss=state.boss, wanted=_wanted(needed, spec.boss.moves))
             probed += self._record(f"recordings/{number}-prober-{phase}", what, prober, state, steps=share, phase=phase)
         agent = load_trained(str(self._agent_before(number))).fighter(state.boss)
         own, what = steps - phases * share, f"round {number}, the agent"
@@ -430,6 +430,11 @@ def _shares(minutes: float) -> list[float]:
     rounds = min(max(1, int(minutes / SHORTEST)), len(SHARES))
     own = SHARES[-rounds:]
     return [share / sum(own) for share in own]
+
+
+def _wanted(needed: Sequence[Advice], moves: Sequence[Any]) -> dict[tuple[int, str], tuple[float, float]]:
+    animations = {move.name: move.animation for move in moves}
+    return {(one.phase, animations[one.move]): (one.low_m, one.high_m) for one in needed if one.move in animations}
 
 
 def _differences(before: Calibration | None, after: Calibration) -> int:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from soulsgym.calibration.calibrate import Calibration
-from soulsgym.spec import FightSpec
 from soulsgym.spec.boss import BossMove, Hit
 
 ENOUGH = 15
@@ -75,9 +73,3 @@ def _reach(
         return low + abs(hit.offset_m), high + abs(hit.offset_m)
 
     return max((interval(hit) for hit in move.hits), key=lambda pair: pair[1] - pair[0])
-
-
-def places(needed: Sequence[Advice], spec: FightSpec) -> dict[tuple[int, str], tuple[float, float]]:
-    """Where the prober is to stand: by phase and animation, between which distances its reach ends."""
-    animations = {move.name: move.animation for move in spec.boss.moves}
-    return {(one.phase, animations[one.move]): (one.low_m, one.high_m) for one in needed if one.move in animations}
