@@ -1,30 +1,29 @@
 """A gateway in front of a real Redis: workers come through it, and nothing else does."""
 
-import base64
 import contextlib
 import socket
 import threading
 import time
 from dataclasses import replace
 
-import msgspec
 import pytest
 from redis.exceptions import AuthenticationError, ConnectionError
 from redis_kit import WORKER, numbers, parcel, sequences, take, until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect as open_socket
 
+from benchmarks import hostile
+from benchmarks.hostile import gateway_flood, nonsense, open_gateway, say
 from soulsai.errors import TransportError
 from soulsai.transport.gateway import server as gateways
 from soulsai.transport.gateway.certificate import given_certificate, kept_certificate
-from soulsai.transport.gateway.messages import REFUSED, Clock, Get, Push, SendBeat, Waiting, answers
+from soulsai.transport.gateway.messages import REFUSED, Clock, Get, Push, SendBeat, Waiting
 from soulsai.transport.gateway.quotas import BYTES, CHUNKS, INVALID, LOCKED, LONGEST_WAIT_S, MEMORY, Limits, Quotas
 from soulsai.transport.gateway.server import Gateway, GatewayOptions, make_server
 from soulsai.transport.redis import invitations
 from soulsai.transport.redis.access import invite, revoke
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import Refused, connect
-from soulsai.transport.redis.entries import write_entry
 from soulsai.transport.redis.report import stop_workers
 from soulsai.transport.redis.worker import REVOKED, STOPPED, fetch_welcome
 
@@ -61,22 +60,13 @@ def through(address, gateway, **changes):
     return replace(address, port=gateway.port, is_gateway=True, **changes)
 
 
-@contextlib.contextmanager
 def raw(address, gateway):
     """A connection that says what it likes."""
-    secret = base64.b64encode(f"{address.user}:{address.password}".encode()).decode()
-    headers = {"Authorization": f"Basic {secret}"}
-    with open_socket(f"ws://127.0.0.1:{gateway.port}/{address.run}", additional_headers=headers) as found:
-        yield found
-
-
-def say(found, *commands):
-    found.send(msgspec.msgpack.encode(list(commands)))
-    return answers.decode(found.recv(timeout=60))
+    return open_gateway(through(address, gateway))
 
 
 def entry(sequence, worker=WORKER, size=100):
-    return write_entry(parcel(sequence, worker=worker, size=size), time.time(), 10 * sequence)
+    return hostile.entry(sequence, worker, "any", size)
 
 
 def test_experience_goes_in_and_policies_and_commands_come_out(
@@ -165,13 +155,7 @@ def test_who_is_revoked_is_out_at_once(alice, admin, keys, make_gateway, make_li
     until(lambda: link.ended == REVOKED)
 
 
-@pytest.mark.parametrize(
-    "message",
-    [b"", b"nonsense", msgspec.msgpack.encode([]), msgspec.msgpack.encode([["flushall"]]),
-     msgspec.msgpack.encode([["get", "names"]]), msgspec.msgpack.encode([["push", []]]),
-     msgspec.msgpack.encode([["time"]] * 17),
-     msgspec.msgpack.encode([["push", [b"x"]]] * 2), msgspec.msgpack.encode([["beat", WORKER, bytes(5000)]]), "text"],
-)  # fmt: skip
+@pytest.mark.parametrize("message", nonsense(WORKER))
 def test_what_no_worker_says_ends_the_connection_and_is_counted(message, alice, admin, make_gateway):
     gateway = make_gateway()
     with raw(alice, gateway) as found:
@@ -199,9 +183,7 @@ def test_a_connection_speaks_for_one_worker_of_its_name(alice, admin, keys, make
 def test_a_flood_is_dropped_and_locks_out_its_name_alone(alice, admin, keys, make_gateway, make_link):
     gateway = make_gateway(Limits(chunks_per_s=5.0, burst_s=2.0, strikes=10))
     bob = replace(alice, user="bob", password=invite(admin, keys, "bob"))
-    with raw(alice, gateway) as found, contextlib.suppress(ConnectionClosed):
-        for number in range(1000):
-            say(found, Push([entry(32 * number + more) for more in range(1, 33)]))
+    gateway_flood(through(alice, gateway))
     assert gateway.quotas.counts()["alice"][CHUNKS] >= 10
     assert admin.llen(keys.experience("alice")) < 64
     with pytest.raises(ConnectionError, match="locked out"):
