@@ -21,7 +21,7 @@ from soulsai.runtime.workers import TRIES, Assignment, Board, play_remote, prepa
 from soulsai.transport.links import ORDER
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import Stopped
-from soulsai.transport.redis.worker import REVOKED, STOPPED, fetch_welcome
+from soulsai.transport.redis.worker import LOCKED_OUT, REVOKED, STOPPED, fetch_welcome
 from soulsai.transport.welcome import Welcome, refuse_mismatch, unpack_welcome
 from soulsgym.packages import VERSION
 
@@ -162,9 +162,11 @@ def _raise_reason(address: Address, words: Sequence[str], problems: Sequence[str
     """Every worker has ended by itself: raise why, unless the learner has told them to stop."""
     lasting = [word for word in words if word != STOPPED and word not in problems]
     if REVOKED in lasting:
+        raise TransportError(f"{address.user} is no longer invited to {address.run}: ask for a new invitation")
+    if LOCKED_OUT in lasting:
         raise TransportError(
-            f"{address.user} is no longer invited to {address.run}, or locked out for a minute for sending too much: "
-            "try again later, or ask for a new invitation"
+            f"{address.user} is locked out of {address.run} for a minute, for sending too much: try again later, "
+            "with fewer workers"
         )
     if lasting:
         raise TransportError(lasting[0])

@@ -311,8 +311,11 @@ def test_told_to_stop(welcome, monkeypatch, words):
     [
         (
             ["stopped by the operator", "revoked"],
-            "alice is no longer invited to mine, or locked out for a minute for sending too much: try again later, or "
-            "ask for a new invitation",
+            "alice is no longer invited to mine: ask for a new invitation",
+        ),
+        (
+            ["locked out"],
+            "alice is locked out of mine for a minute, for sending too much: try again later, with fewer workers",
         ),
         (["cannot send: it was tried for 60 s"], "cannot send: it was tried for 60 s"),
     ],

@@ -1,6 +1,7 @@
 """A gateway in front of a real Redis: workers come through it, and nothing else does."""
 
 import contextlib
+import os
 import socket
 import threading
 import time
@@ -17,11 +18,22 @@ from benchmarks.hostile import gateway_flood, nonsense, open_gateway, say
 from soulsai.errors import TransportError
 from soulsai.transport.gateway import server as gateways
 from soulsai.transport.gateway.certificate import given_certificate, kept_certificate
-from soulsai.transport.gateway.messages import REFUSED, Clock, Get, Push, SendBeat, Waiting
-from soulsai.transport.gateway.quotas import BYTES, CHUNKS, INVALID, LOCKED, LONGEST_WAIT_S, MEMORY, Limits, Quotas
+from soulsai.transport.gateway.counts import gateway_part
+from soulsai.transport.gateway.messages import LATER, REFUSED, Clock, Get, Push, SendBeat, Waiting
+from soulsai.transport.gateway.quotas import (
+    BYTES,
+    CHUNKS,
+    INVALID,
+    LOCKED,
+    LONGEST_WAIT_S,
+    MEMORY,
+    TOO_LONG,
+    Limits,
+    Quotas,
+)
 from soulsai.transport.gateway.server import Gateway, GatewayOptions, make_server
 from soulsai.transport.redis import invitations
-from soulsai.transport.redis.access import invite, revoke
+from soulsai.transport.redis.access import invite, revoke, set_locked
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import Refused, connect
 from soulsai.transport.redis.report import stop_workers
@@ -155,6 +167,57 @@ def test_who_is_revoked_is_out_at_once(alice, admin, keys, make_gateway, make_li
     until(lambda: link.ended == REVOKED)
 
 
+def test_who_is_locked_out_by_the_learner_is_told_so_and_comes_back(alice, admin, keys, make_gateway, make_link):
+    gateway = make_gateway()
+    link = make_link(through(alice, gateway))
+    with raw(alice, gateway) as found:
+        assert say(found, Waiting()) == [0]
+        set_locked(admin, "alice", is_locked=True)
+        with pytest.raises(ConnectionClosed) as caught:
+            say(found, Waiting())
+        assert (caught.value.rcvd.code, caught.value.rcvd.reason) == (
+            LATER,
+            "too much was sent: locked out for a while",
+        )
+    with pytest.raises(ConnectionError, match="alice has sent too much and is locked out for a while"):
+        connect(through(alice, gateway)).time()
+    assert gateway.quotas.totals.refused["locked_out"] >= 1
+    assert gateway.quotas.totals.refused["credentials"] == 0
+    set_locked(admin, "alice", is_locked=False)
+    link.send(parcel(1))
+    until(lambda: admin.llen(keys.experience("alice")) == 1)
+    assert link.ended == ""
+
+
+def test_everything_at_the_door_is_counted(alice, admin, make_gateway, tmp_path, monkeypatch):
+    monkeypatch.setattr(gateways, "HEADERS_S", 0.2)
+    gateway = make_gateway()
+    totals = gateway.quotas.totals
+    with raw(alice, gateway) as found:
+        say(found, Push([entry(1), entry(2)]), Clock())
+        assert (totals.connections, totals.accepted, totals.passed) == (1, 1, 2)
+        assert totals.bytes > 2 * len(entry(1))
+        say(found, Push([b"no entry"]))
+    with pytest.raises(AuthenticationError):
+        connect(through(alice, gateway, password="guessed")).time()
+    with socket.create_connection(("127.0.0.1", gateway.port), 60) as silent, contextlib.suppress(ConnectionResetError):
+        assert silent.recv(1000) == b""
+    until(lambda: totals.connections == 0)
+    (tmp_path / "gateway").mkdir()
+    assert gateway_part(tmp_path) == {}
+    totals.write(tmp_path / "gateway")
+    told = gateway_part(tmp_path)["gateway"]
+    assert {key: told[key] for key in ("connections", "accepted", "passed", "dropped", "refused")} == {
+        "connections": 0, "accepted": 1, "passed": 2, "dropped": {"invalid": 1},
+        "refused": {"credentials": 1, "silent": 1},
+    }  # fmt: skip
+    file = tmp_path / "gateway" / "counts.json"
+    os.utime(file, (time.time() - 120, time.time() - 120))  # of a gateway that has ended
+    assert gateway_part(tmp_path) == {}
+    file.write_text('{"connections": "many"}')
+    assert gateway_part(tmp_path) == {}
+
+
 @pytest.mark.parametrize("message", nonsense(WORKER))
 def test_what_no_worker_says_ends_the_connection_and_is_counted(message, alice, admin, make_gateway):
     gateway = make_gateway()
@@ -235,6 +298,7 @@ def test_a_message_that_is_too_long_ends_the_connection(alice, admin, keys, make
         with pytest.raises(ConnectionClosed) as caught:
             say(found, Push([entry(1, size=20_000)]))
         assert caught.value.rcvd.code == 1009
+    until(lambda: gateway.quotas.counts()["alice"].get(TOO_LONG) == 1)
     assert admin.llen(keys.experience("alice")) == 0
 
 
@@ -344,10 +408,10 @@ def test_quotas_slow_then_drop_then_lock_out_then_forgive():
     assert quotas.pass_or_drop("b", [10]) == ("", 0.0)
     assert quotas.pass_or_drop("a", [10, 10])[0] == CHUNKS
     assert quotas.is_locked("a")
-    assert "another 30 s" in quotas.refusal("a")
+    assert quotas.refusal("a") == ("locked_out", "a has sent too much and is locked out for another 30 s")
     assert quotas.pass_or_drop("a", [10])[0] == LOCKED
     quotas.now_s += 31.0
-    assert quotas.refusal("a") == ""
+    assert quotas.refusal("a") == ("", "")
     assert quotas.pass_or_drop("a", [10]) == ("", 0.0)
     assert quotas.counts()["a"] == {"passed": 0, CHUNKS: 3, LOCKED: 1}
 
@@ -364,4 +428,4 @@ def test_all_names_together_have_a_limit_too():
     quotas = Clocked(all_connections=2)
     for name in ("a", "b"):
         quotas.of(name).connections += 1
-    assert "no room" in quotas.refusal("c")
+    assert quotas.refusal("c") == ("full", "this gateway has no room for another connection")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from redis.exceptions import AuthenticationError, ConnectionError
+from redis.exceptions import ConnectionError, NoPermissionError
 from redis_kit import until
 
 import soulsai.transport.redis.learner as learner_module
@@ -172,7 +172,7 @@ def test_who_takes_too_much_is_locked_out_for_a_while(siege, attack):
     siege.settle()
     assert siege.of("bob")["stored"] == 8 * siege.bob.sequence
     assert not siege.admin.exists(siege.keys.experience("eve"), siege.keys.beats("eve"))
-    with pytest.raises((AuthenticationError, ConnectionError)):
+    with pytest.raises((NoPermissionError, ConnectionError)):
         siege.eve.client.ping()
     assert not [client for client in siege.admin.client_list() if client["user"] == "eve"]
     if attack in (hostile.fill_memory, hostile.many_messages):
@@ -182,7 +182,7 @@ def test_who_takes_too_much_is_locked_out_for_a_while(siege, attack):
         siege.loop.iterate()
         try:
             return siege.eve.client.ping()
-        except (AuthenticationError, ConnectionError):
+        except (NoPermissionError, ConnectionError):
             return False
 
     until(is_in_again)

@@ -10,15 +10,16 @@ from redis.exceptions import (
     NoPermissionError,
     ResponseError,
 )
+from redis_kit import until
 
 from benchmarks.hostile import not_refused, reads, refused, server_commands, writes
 from soulsai.errors import TransportError
 from soulsai.runtime import redis_server as servers
 from soulsai.runtime.redis_server import OwnServer, server_version
-from soulsai.transport.redis.access import invite, invited, renew_rights, revoke
+from soulsai.transport.redis.access import invite, invited, renew_rights, revoke, set_locked
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.certificates import make_certificates
-from soulsai.transport.redis.connection import Refused, Retry, connect
+from soulsai.transport.redis.connection import LockedOut, Refused, Retry, connect
 from soulsai.transport.redis.keys import Keys
 
 KEYS = Keys("doors")
@@ -378,6 +379,23 @@ def test_revoked_is_out_within_seconds(own, alice, boss, record_property):
     with pytest.raises(Refused, match="ask for a new invitation"):
         Retry(replace(own.address, user="alice")).run("send experience", alice.ping)
     assert time.monotonic() - began < 30
+
+
+def test_locked_out_is_another_thing_than_revoked(own, alice, boss):
+    """Who is locked out may do nothing at all, and is told so; afterwards everything is as it was."""
+    address, before = replace(own.address, user="alice"), _sorted_rules(boss.acl_list())
+    assert set_locked(boss, "alice", is_locked=True)
+    until(lambda: not [client for client in boss.client_list() if client["user"] == "alice"])
+    for key in (KEYS.policy, KEYS.experience("alice")):
+        assert_all_refused(alice, boss, [*writes(KEYS, key, "alice"), *reads(key), ("PING",), ("TIME",)])
+    with pytest.raises(LockedOut, match="locked out for a minute for sending too much"):
+        Retry(address).run("send experience", alice.ping)
+    assert set_locked(boss, "alice", is_locked=False)
+    assert _sorted_rules(boss.acl_list()) == before
+    assert alice.ping()
+    with pytest.raises(Refused, match="revoked or wrong credentials") as other:  # a key of somebody else's
+        Retry(address).run("send experience", lambda: alice.get(KEYS.names))
+    assert not isinstance(other.value, LockedOut)
 
 
 def test_a_full_redis_can_be_helped_by_revoking(alice, boss):
