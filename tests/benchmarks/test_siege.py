@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import siege
 
-MINUTES = 0.6
+MINUTES = 0.5
 
 
 @pytest.mark.slow
