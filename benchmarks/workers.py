@@ -1,8 +1,9 @@
 """Memory of workers, and how soon their first rows come: `python benchmarks/workers.py --workers 1 10 100`.
 
 A learner is served on this machine, and `souls join --pace 22` plays for it with so many workers. Memory is that of
-all processes of `souls join`, where pages that several of them share count once (PSS), and what only it has (USS) of
-each worker. Processes of others that have loaded the same libraries make the first figure smaller: use an idle machine.
+all processes of `souls join`, where pages that several of them share count once: `together_mb` by the system's share
+(PSS), which is smaller where others have loaded the same libraries, and `alone_mb` as if nobody else had, of which
+`files_mb` are pages of files that the system can drop; and what only it has (USS) of each worker.
 """
 
 from __future__ import annotations
@@ -67,13 +68,30 @@ def _memory(pid: int) -> dict[str, float]:
     processes = [parent, *parent.children(recursive=True)]
     found = [process.memory_full_info() for process in processes]
     own = sorted(each.uss / 2**20 for each in found[1:])
+    files, anonymous = _pages(processes)
     return {
+        "alone_mb": files + anonymous,
+        "files_mb": files,
         "processes": len(found),
         "together_mb": sum(each.pss for each in found) / 2**20,
         "parent_rss_mb": found[0].rss / 2**20,
         "largest_rss_mb": max(each.rss for each in found) / 2**20,
         "own_median_mb": own[len(own) // 2],
     }
+
+
+def _pages(processes: list[psutil.Process]) -> tuple[float, float]:
+    """Megabytes of files, each as much as the process that has read most of it, and of everything else."""
+    files: dict[str, float] = {}
+    anonymous = 0.0
+    for process in processes:
+        own: dict[str, float] = {}
+        for each in process.memory_maps(grouped=False):
+            anonymous += each.anonymous if each.path.startswith("/") else each.pss
+            if each.path.startswith("/"):
+                own[each.path] = own.get(each.path, 0.0) + each.rss - each.anonymous
+        files |= {path: max(size, files.get(path, 0.0)) for path, size in own.items()}
+    return sum(files.values()) / 2**20, anonymous / 2**20
 
 
 def _sent(found: Any) -> int:

@@ -330,6 +330,7 @@ def test_the_alerts_fire_when_they_should():
         ('state="frozen"', 'state="playing"'),
         ("[30m]) > 3", "[30m]) > 30"),
         ("unreadable_total[10m]) > 0", "unreadable_total[10m]) >= 0"),
+        ("> 100", "> 10"),
     ],
 )
 def test_a_wrong_alert_would_be_noticed(old, new, tmp_path):
@@ -412,7 +413,9 @@ def everything(value):
         ("lag", "steps_per_s", "episodes", "seen_s", "restarts", "sent", "stored", "in_flight"), value
     )
     worker |= {"worker": "alice.1.abcdef", "state": "playing", "dropped": {"stale": value}}
-    fleet = {"workers": [worker], "unreadable": {"mallory": value}}
+    gateway = dict.fromkeys(("connections", "accepted", "bytes", "passed"), value)
+    gateway |= {"dropped": {"chunks": value}, "refused": {"silent": value}}
+    fleet = {"workers": [worker], "unreadable": {"mallory": value}, "gateway": gateway}
     return RunReading('every"thing\n', "running", int(value), 1000, values, time.time(), fleet)
 
 

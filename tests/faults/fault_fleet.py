@@ -22,6 +22,7 @@ import psutil
 from fault_plan import NAMES, WORKERS, Event, Scale
 from fault_proxy import Proxy
 
+from benchmarks.processes import LIMIT_S, MARK, Processes, ending, player_of
 from soulsai.runs.run import Run
 from soulsai.runtime.redis_server import OwnServer
 from soulsai.transport.policies import unpack_policy
@@ -31,10 +32,6 @@ from soulsai.transport.redis.keys import Keys
 from soulsai.transport.redis.report import Report, look_at
 
 RUN = "faults"
-MARK = "SOULS_FAULTS_MARK"
-"""In the environment of every process that is started here, and of all that those start."""
-LIMIT_S = 600.0
-"""For anything that takes a few seconds on a machine that has nothing else to do."""
 MORE_STEPS = 4000
 """That the last learner makes at least, to end the run by itself."""
 TICK_S = 0.1
@@ -82,69 +79,6 @@ class Seen:
     kills: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
     """What must not be."""
-
-
-def ending(process: subprocess.Popen[bytes]) -> str:
-    """How a process ended; nothing if it ended well."""
-    try:
-        return f"ended with code {process.returncode}" if process.wait(LIMIT_S) else ""
-    except subprocess.TimeoutExpired:
-        return f"is still running after {LIMIT_S:.0f} s"
-
-
-class Processes:
-    """`souls` processes that carry a mark."""
-
-    def __init__(self, folder: Path, mark: str) -> None:
-        self.folder = folder
-        self._environment = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200", MARK: mark, "SOULS_REDIS": ""}
-        self._mark = mark
-        self._started: list[subprocess.Popen[bytes]] = []
-
-    def start(self, log: str, *arguments: object, **environment: str) -> subprocess.Popen[bytes]:
-        """Start one; what it says goes to a file."""
-        with (self.folder / f"{log}.txt").open("ab") as output:
-            process = subprocess.Popen(
-                self._command(arguments),
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=self._environment | environment,
-                cwd=self.folder,
-            )
-        self._started.append(process)
-        return process
-
-    def run(self, *arguments: object) -> subprocess.CompletedProcess[str]:
-        """Run one to its end."""
-        return subprocess.run(
-            self._command(arguments), capture_output=True, text=True, timeout=LIMIT_S, env=self._environment,
-            cwd=self.folder,
-        )  # fmt: skip
-
-    def said(self, log: str) -> str:
-        """What one has said so far."""
-        return (self.folder / f"{log}.txt").read_text(errors="replace")
-
-    def alive(self) -> list[psutil.Process]:
-        """All processes with the mark, whoever started them."""
-        found = []
-        for process in psutil.process_iter():
-            with suppress(psutil.Error, OSError):
-                if process.environ().get(MARK) == self._mark and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-        return found
-
-    def end(self) -> None:
-        """Kill what is left."""
-        for process in self.alive():
-            with suppress(psutil.Error):
-                process.kill()
-        for process in self._started:
-            process.wait(LIMIT_S)
-
-    @staticmethod
-    def _command(arguments: tuple[object, ...]) -> list[str]:
-        return [sys.executable, "-c", "from soulsai.cli.main import main; main()", *map(str, arguments)]
 
 
 class Fleet:
@@ -326,7 +260,7 @@ class Fleet:
 
     def _kill_worker(self, who: str, how: str) -> None:
         process = self._workers[who]
-        player = self._player_of(process.pid)
+        player = player_of(process.pid)
         self.seen.kills[f"worker ({how})"] += 1
         if how == "child" and player is not None:
             player.kill()
@@ -341,16 +275,6 @@ class Fleet:
         if player is not None:
             self._doomed[player] = self._now_s + ORPHAN_S
         heapq.heappush(self._queue, Event(self._now_s + BACK_S, "start a worker", who))
-
-    def _player_of(self, pid: int) -> psutil.Process | None:
-        """The process that plays, among those that a `souls join` has started."""
-        with suppress(psutil.Error):
-            for child in psutil.Process(pid).children(recursive=True):
-                with suppress(psutil.Error):
-                    words = " ".join(child.cmdline())
-                    if "spawn_main" in words or ("forkserver" in words and child.ppid() != pid):
-                        return child
-        return None
 
     def _kill_learner(self) -> None:
         self._learner.kill()
@@ -376,7 +300,7 @@ class Fleet:
                 self.seen.resumed[-1] = (newest, int(found[1].replace(",", "")), last)
 
     def _freeze(self, who: str) -> None:
-        self._frozen = self._player_of(self._workers[who].pid)
+        self._frozen = player_of(self._workers[who].pid)
         if self._frozen is None:
             self.fail(f"{who} could not be frozen: it does not play")
         else:
@@ -439,7 +363,7 @@ class Fleet:
         for who, process in self._workers.items():
             if process.poll() is None:
                 owners[process.pid] = f"{who} starts"
-                if (player := self._player_of(process.pid)) is not None:
+                if (player := player_of(process.pid)) is not None:
                     owners[player.pid] = f"{who} plays"
         for pid, owner in owners.items():
             with suppress(psutil.Error):

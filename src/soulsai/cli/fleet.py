@@ -27,6 +27,7 @@ from soulsai.runs.requests import ask_to_forget, to_forget
 from soulsai.runs.run import Run
 from soulsai.runs.summary import ROOT, run_folder
 from soulsai.runtime.invitation import how_to_join
+from soulsai.transport.gateway.counts import gateway_line, gateway_part
 from soulsai.transport.redis import access, invitations, report
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import Retry, connect
@@ -92,7 +93,7 @@ def fleet(
         if watch:
             _watch(operator)
             return
-        found = report.look_at(operator.admin, operator.keys, check=check)
+        found = report.look_at(operator.admin, operator.keys, check=check) | gateway_part(folder)
     _print_report(found, as_json=as_json)
     if found.get("open"):
         raise typer.Exit(1)
@@ -221,7 +222,8 @@ def _watch(operator: Operator) -> None:
     try:
         with Live(console=Console(highlight=False), auto_refresh=False, screen=sys.stdout.isatty()) as live:
             while True:
-                live.update(picture(report.look_at(operator.admin, operator.keys)), refresh=True)
+                found = report.look_at(operator.admin, operator.keys) | gateway_part(operator.folder)
+                live.update(picture(found), refresh=True)
                 time.sleep(WATCH_EVERY_S)
     except KeyboardInterrupt:
         return
@@ -245,6 +247,8 @@ def picture(found: Report) -> RenderableType:
     if len(found["names"]) > 1:
         parts.append(_names_table(found["names"]))
     parts.append(Text(report.books_line(found["total"])))
+    if gateway := found.get("gateway"):
+        parts.append(Text(gateway_line(gateway)))
     parts += [Text(f"{name}: {count:,} messages could not be read") for name, count in found["unreadable"].items()]
     parts += [
         Text(f"{name}: {count:,} messages were thrown away unopened ({reason})", style="red")

@@ -41,8 +41,9 @@ def gateway(
     from soulsai.runtime.gateway import listen, run_gateway
     from soulsai.runtime.invitation import host_and_port
     from soulsai.transport.gateway.certificate import given_certificate, kept_certificate
+    from soulsai.transport.gateway.counts import gateway_line
     from soulsai.transport.gateway.quotas import Limits
-    from soulsai.transport.gateway.server import GatewayOptions
+    from soulsai.transport.gateway.server import Gateway, GatewayOptions
     from soulsai.transport.redis.address import Address
 
     if (certificate is None) != (key is None) or (certificate and not tls):
@@ -61,10 +62,11 @@ def gateway(
         found = listening.getsockname()[1]
         typer.echo(f"workers join with: souls join {line_of(host, found, files and files.fingerprint)}")
         typer.echo("NAME, PASSWORD and RUN are those of an invitation; Ctrl-C ends the gateway")
-        done = run_gateway(
-            GatewayOptions(upstream, files and files.certificate, files and files.key, limits), listening, typer.echo
-        )
-    for name, counts in sorted(done.quotas.counts().items()):
+        options = GatewayOptions(upstream, files and files.certificate, files and files.key, limits)
+        door = Gateway(upstream, limits, typer.echo)
+        run_gateway(door, options, listening)
+    typer.echo(gateway_line(door.quotas.totals.as_dict()))
+    for name, counts in sorted(door.quotas.counts().items()):
         typer.echo(f"{name}: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
 
 

@@ -68,7 +68,7 @@ def _report(details: RunDetails) -> Report:
     if about.own and not is_served(details.folder):
         return _last(details.folder, f"{details.id} is not being served now")
     try:
-        return _known(_look_now(about), now=True)
+        return _known(_look_now(about) | _gateway(details.folder), now=True)
     except ModuleNotFoundError:
         return _last(details.folder, f"the fleet cannot be asked; install it with: {install_command('fleet')}")
     except TransportError as error:
@@ -92,6 +92,13 @@ def _look_now(about: FleetFile) -> Report:
             return look_at(admin, keys) | {"since": since}
     except (RedisError, OSError) as error:
         raise TransportError(f"the Redis at {address.place} does not answer: {error}") from error
+
+
+def _gateway(folder: Path) -> Report:
+    from soulsai.transport.gateway.counts import FILE as COUNTS
+    from soulsai.transport.gateway.counts import FOLDER, gateway_part
+
+    return gateway_part(folder) if is_inside(folder / FOLDER / COUNTS, folder) else {}
 
 
 def _known(report: Report, *, now: bool, reason: str = "") -> Report:

@@ -25,8 +25,6 @@ from soulsai.config.schema import DRAWN, STANDARD, Config
 from soulsai.runs.files import reason, write_files
 from soulsai.runs.summary import ZOO, run_folder
 from soulsgym.errors import MisuseError, RecordingError
-from soulsgym.parts.files import parts_digest, read_parts
-from soulsgym.parts.registry import known_names
 from soulsgym.spec import is_path, load_fight
 from soulsgym.spec import variants as variants_of
 from soulsgym.spec.reader import read_text
@@ -58,8 +56,12 @@ def files_of(config: Config) -> dict[str, str]:
 
 def parts_of(config: Config) -> dict[str, str]:
     """The texts of the user's Python files that the config names, by place; a MisuseError if one cannot be read."""
-    if config.world == "gym":
+    if config.world == "gym" or not config.fight.parts:
         return {}
+    from soulsgym.parts.files import (
+        read_parts,  # parts load Numba, which whoever only supervises workers has no use for
+    )
+
     return {
         place: read_parts(Path(file)) for file, place in zip(config.fight.parts, _parts_places(config), strict=True)
     }
@@ -93,6 +95,8 @@ def without_parts(config: Config, source: str) -> Config:
     """The config of a policy that is played without the user's Python files; ConfigError if it cannot be."""
     if not config.fight.parts:
         return config
+    from soulsgym.parts.registry import known_names
+
     for key, kind, name in (
         ("encoder.name", "encoder", config.encoder.name),
         ("actions.preset", "action set", config.actions.preset),
@@ -145,7 +149,12 @@ def unpack(config: Config, files: Files, source: str) -> Config:
 
 def needed_parts(config: Config) -> tuple[tuple[str, str], ...]:
     """Name and digest of each of the user's Python files: what a worker must have, too."""
-    return tuple((short_name(place), parts_digest(text)) for place, text in parts_of(config).items())
+    texts = parts_of(config)
+    if not texts:
+        return ()
+    from soulsgym.parts.files import parts_digest
+
+    return tuple((short_name(place), parts_digest(text)) for place, text in texts.items())
 
 
 def parts_here(needed: Sequence[tuple[str, str]], given: Sequence[Path]) -> list[str]:
@@ -153,6 +162,10 @@ def parts_here(needed: Sequence[tuple[str, str]], given: Sequence[Path]) -> list
 
     MisuseError if one is missing, is another one than the learner's, or is not needed.
     """
+    if not (needed or given):
+        return []
+    from soulsgym.parts.files import parts_digest, read_parts
+
     texts = {file: read_parts(file) for file in given}
     here = {parts_digest(text): file for file, text in texts.items()}
     for name, digest in needed:

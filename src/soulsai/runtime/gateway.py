@@ -11,11 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from soulsai.errors import ConfigError, TransportError
+from soulsai.errors import ConfigError, RunError, TransportError
 from soulsai.processes.supervisor import Control, Supervisor, function
 from soulsai.runs.fleet_file import write_fleet
 from soulsai.runtime.invitation import host_and_port
 from soulsai.transport.gateway.certificate import kept_certificate
+from soulsai.transport.gateway.counts import FOLDER
 from soulsai.transport.gateway.server import Gateway, GatewayOptions, make_server
 
 if TYPE_CHECKING:
@@ -30,18 +31,16 @@ Say = Callable[[str], None]
 
 
 def run_gateway(
+    gateway: Gateway,
     options: GatewayOptions,
     listening: socket.socket,
-    say: Say,
     until: Callable[[Callable[[], None]], None] = lambda end: None,
-) -> Gateway:
+) -> None:
     """Let workers through until Ctrl-C, or until the function that `until` is given is called."""
-    gateway = Gateway(options.upstream, options.limits, say)
     server = make_server(options, gateway)
     until(lambda: setattr(server, "should_exit", True))
     with suppress(KeyboardInterrupt):  # raised once more when everybody was told
         server.run([listening])
-    return gateway
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -65,10 +64,10 @@ def served_gateway(served: Served, place: str, say: Say) -> Iterator[None]:
     host, port = host_and_port(place, "--gateway")
     if not port:
         raise ConfigError(f"--gateway {place}: name the port too, such as {place}:8443")
-    certificate = kept_certificate(served.run.folder / "gateway", [host, "localhost", "127.0.0.1"])
+    certificate = kept_certificate(served.run.folder / FOLDER, [host, "localhost", "127.0.0.1"])
     listen(EVERYWHERE, port).close()  # so that a port that is taken is told here
     options = GatewayOptions(served.address, certificate.certificate, certificate.key)
-    start = function(_serve, lambda index: (options, port, served.run.log_file))
+    start = function(_serve, lambda index: (options, port, served.run.log_file, served.run.folder / FOLDER))
     supervisor = Supervisor(start, name="the gateway", hang_s=HANG_S, say=say)
     supervisor.start()
     try:
@@ -84,21 +83,24 @@ def _keep(served: Served, place: str, fingerprint: str) -> None:
         write_fleet(served.run.folder, served.fleet)
 
 
-def _serve(control: Control, options: GatewayOptions, port: int, log_file: Path) -> None:
+def _serve(control: Control, options: GatewayOptions, port: int, log_file: Path, folder: Path) -> None:
     """The process of a gateway beside a learner."""
     from soulsai.telemetry.logfile import attach
 
     attach(log_file)
     control.touch()
+    # Nothing of the administrator's: the gateway asks with the credentials of each worker.
+    bare = replace(options, upstream=replace(options.upstream, user="", password=""))
+    gateway = Gateway(bare.upstream, bare.limits, logging.getLogger(__name__).warning)
     is_over = threading.Event()
 
     def keep_touching() -> None:
         while not is_over.wait(TOUCH_S):
             control.touch()
+            with suppress(RunError):  # a full disk is no reason to keep workers out
+                gateway.quotas.totals.write(folder)
 
     threading.Thread(target=keep_touching, daemon=True, name="touch").start()
-    # Nothing of the administrator's: the gateway asks with the credentials of each worker.
-    bare = replace(options, upstream=replace(options.upstream, user="", password=""))
     with closing(listen(EVERYWHERE, port)) as listening:
-        run_gateway(bare, listening, logging.getLogger(__name__).warning, control.on_stop)
+        run_gateway(gateway, bare, listening, control.on_stop)
     is_over.set()

@@ -14,14 +14,13 @@ from msgspec.structs import replace
 from soulsai.config import check_names, config_from_toml, config_to_toml
 from soulsai.config.schema import Config
 from soulsai.errors import ConfigError, TransportError, WorkerError
-from soulsai.learning.wiring import compile_parts, environment_version, game_parts
 from soulsai.processes.supervisor import CAN_FORK, Supervisor, function
 from soulsai.runs.fight_files import parts_here, unpack, with_parts
-from soulsai.runtime.workers import TRIES, Assignment, Board, play_remote, prepare
+from soulsai.runtime.workers import TRIES, Assignment, Board, play_remote, prepare, tell_environment
 from soulsai.transport.links import ORDER
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import Stopped
-from soulsai.transport.redis.worker import REVOKED, STOPPED, fetch_welcome
+from soulsai.transport.redis.worker import LOCKED_OUT, REVOKED, STOPPED, fetch_welcome
 from soulsai.transport.welcome import Welcome, refuse_mismatch, unpack_welcome
 from soulsgym.packages import VERSION
 
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 SHOW_EVERY_S = 5.0
 LOOK_EVERY_S = 0.2
 STOP_S = 15.0
+PREPARE_S = 600.0
+"""How long the first start may take on a machine that has much else to do: it compiles."""
 LEARNER = "the learner's config"
 """Where a setting comes from that is refused here."""
 log = logging.getLogger(__name__)
@@ -76,8 +77,13 @@ def join(url: str, workers: int = 1, *, ca: Path | None = None, pace: float = 0.
     except Stopped:
         return None
     welcome = unpack_welcome(frame)
-    config = _check_config(welcome, parts, say, compiles=game is not None or not CAN_FORK)
+    try:
+        config = _check_config(welcome, parts, say, stop, in_game=game is not None)
+    except Stopped:
+        return None
     if game:
+        from soulsai.learning.wiring import game_parts
+
         game_parts(config)  # refuses a reward that the game cannot give
     say(f"joined {address.run} at {address.place} as {address.user}")
     progress, words, problems = _play(
@@ -97,25 +103,54 @@ def _check_game(workers: int, game: GameOptions) -> None:
     find_game(pid=game.pid)
 
 
-def _check_config(welcome: Welcome, parts: Sequence[Path], say: Say, *, compiles: bool) -> Config:
+def _check_config(welcome: Welcome, parts: Sequence[Path], say: Say, stop: Stop, *, in_game: bool) -> Config:
     """The learner's config, if both sides are of the same make and nothing in it is out of place.
 
-    It `compiles` the simulator where that is not done, once, by the process that workers are forked from.
+    Where workers are forked, the process that they are forked from loads and compiles what they need, not this one.
     """
     # The package first, alone: the config of another version may hold settings that this one does not know.
     refuse_mismatch(welcome, package=VERSION, environment=welcome.environment)
     config = unpack(config_from_toml(welcome.config_toml, LEARNER), welcome.files, LEARNER)
     # Never those that the config names: they may be any files of this machine.
-    config = check_names(with_parts(config, parts_here(welcome.parts, list(parts))), LEARNER)
+    config = with_parts(config, parts_here(welcome.parts, list(parts)))
     if config.world == "gym" and ":" in config.gym.id:  # Gymnasium would import whatever module is named there.
         raise TransportError(f"the learner's config names an environment of another package ({config.gym.id}): refused")
-
-    if config.world == "fight":
+    if config.world == "fight" and not in_game:
         say("compiling the simulator (about 20 s the first time, a second later on)")
-        if compiles:
-            compile_parts(replace(config, run=replace(config.run, threads=1)))
-    refuse_mismatch(welcome, package=VERSION, environment=environment_version(config))
+    forks = CAN_FORK and not in_game
+    environment = _forked_environment(config_to_toml(config), stop) if forks else _environment(config)
+    refuse_mismatch(welcome, package=VERSION, environment=environment)
     return config
+
+
+def _environment(config: Config) -> str:
+    from soulsai.learning.wiring import compile_parts, environment_version
+
+    check_names(config, LEARNER)
+    if config.world == "fight":
+        compile_parts(replace(config, run=replace(config.run, threads=1)))
+    return environment_version(config)
+
+
+def _forked_environment(config_toml: str, stop: Stop) -> str:
+    """The same, asked of the process that workers are forked from, which this starts."""
+    prepare(config_toml)
+    start = function(tell_environment, lambda index: (config_toml, LEARNER), forked=True)
+    supervisor = Supervisor(start, name="the check of the fight", tries=1)
+    supervisor.start()
+    until_s = time.monotonic() + PREPARE_S
+    try:
+        while not supervisor.ended():
+            if stop():
+                raise Stopped
+            if time.monotonic() > until_s:
+                raise WorkerError(f"this machine has not prepared the fight within {PREPARE_S:.0f} s: try again later")
+            time.sleep(LOOK_EVERY_S / 4)
+    finally:
+        supervisor.stop(0.0)
+    if problems := supervisor.problems():
+        raise ConfigError(problems[0])
+    return supervisor.last_word(0)
 
 
 def _play(address: Address, welcome: Welcome, joined_s: float, config: Config, workers: int, pace: float,
@@ -124,8 +159,6 @@ def _play(address: Address, welcome: Welcome, joined_s: float, config: Config, w
     """Play until all workers have ended, or are to stop: what they did, their last words, and why some cannot play."""
     # Files of the learner's were unpacked by this process, and stay as long as it does.
     text = config_to_toml(config)
-    if not game:
-        prepare(text)
     assignment = Assignment(address.url(), address.ca, text, welcome.package, pace, patience_s, joined_s, game)
     board = Board(workers)
     start = function(play_remote, lambda index: (board, assignment, supervisor.last_word(index)), forked=not game)
@@ -162,9 +195,11 @@ def _raise_reason(address: Address, words: Sequence[str], problems: Sequence[str
     """Every worker has ended by itself: raise why, unless the learner has told them to stop."""
     lasting = [word for word in words if word != STOPPED and word not in problems]
     if REVOKED in lasting:
+        raise TransportError(f"{address.user} is no longer invited to {address.run}: ask for a new invitation")
+    if LOCKED_OUT in lasting:
         raise TransportError(
-            f"{address.user} is no longer invited to {address.run}, or locked out for a minute for sending too much: "
-            "try again later, or ask for a new invitation"
+            f"{address.user} is locked out of {address.run} for a minute, for sending too much: try again later, "
+            "with fewer workers"
         )
     if lasting:
         raise TransportError(lasting[0])

@@ -27,6 +27,7 @@ from soulsai.runs.lock import locked
 from soulsai.runs.run import Run
 from soulsai.runtime.invitation import bracketed, host_and_port, join_line
 from soulsai.runtime.redis_server import EVERYWHERE, LOOPBACK, kept_server
+from soulsai.transport.gateway.counts import gateway_part
 from soulsai.transport.reach import seen_from_outside
 from soulsai.transport.redis.access import invite, invited, renew_rights
 from soulsai.transport.redis.address import Address
@@ -134,7 +135,7 @@ class _Keeper:
     def __call__(self, seen: Snapshot) -> None:
         if time.monotonic() - self._kept_s >= KEEP_S:
             self._kept_s = time.monotonic()
-            keep_last(self._run.folder, report_of(seen))
+            keep_last(self._run.folder, report_of(seen) | gateway_part(self._run.folder))
 
 
 def _quota(config: Config) -> Quota:
@@ -179,6 +180,7 @@ def _close_books(run: Run, address: Address, say: Say) -> None:
     """Say what became of every row, and keep it for `souls fleet`."""
     with connect(address) as admin:
         report = look_at(admin, Keys(address.run), check=True)
+    report |= gateway_part(run.folder)
     report["learner"] |= {"steps": str(run.status().step)}  # it tells that only now and then
     keep_last(run.folder, report)
     for line in (books_line(report["total"]), *open_lines(report)):

@@ -85,6 +85,14 @@ def prepare(config_toml: str) -> None:
     prepare_forks("soulsai.runtime.template", {CONFIG: config_toml, **ONE_THREAD})
 
 
+def tell_environment(control: Control, config_toml: str, source: str) -> None:
+    """Check that the config can be played on this machine, and say which version of its environment is here."""
+    from soulsai.config import check_names, config_from_toml
+    from soulsai.learning.wiring import environment_version
+
+    control.say(environment_version(check_names(config_from_toml(config_toml, source), source)))
+
+
 def play_local(
     control: Control, worker: str, connection: Connection, run: str, config_toml: str, log_file: Path
 ) -> None:

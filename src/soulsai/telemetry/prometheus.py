@@ -31,6 +31,10 @@ FLEET = "fleet/sent"
 REASONS = ("lost_by_redis", "stale")
 """Usual reasons for dropped rows, exported as 0 before the first one: otherwise `increase()` misses it."""
 
+GATEWAY_DROPS = ("chunks", "bytes", "invalid")
+GATEWAY_REFUSALS = ("credentials", "address")
+"""The same of a gateway."""
+
 Sample = tuple[str, tuple[str, ...], float]
 """A declared name, the values of its labels, and its value."""
 
@@ -146,9 +150,22 @@ def _of_fleet(run: str, fleet: Mapping[str, Any]) -> Iterator[tuple[str, tuple[s
     names = [str(each.get("worker")).partition(".")[0] for each in workers] or [""]
     for name, messages in (dict.fromkeys(names, 0) | _table(fleet.get("unreadable"))).items():
         yield "run/unreadable/<name>", (run, name), messages
+    refused = _table(fleet.get("refused"))
+    for name in dict.fromkeys([*names, *refused]):
+        yield "run/refused/<name>", (run, name), sum(filter(is_number, _table(refused.get(name)).values()))
+    if isinstance(gateway := fleet.get("gateway"), Mapping):
+        yield from _of_gateway(run, gateway)
     for worker in workers:
         if not _is_gone(worker):
             yield from _of_worker((run, str(worker.get("worker"))), worker)
+
+
+def _of_gateway(run: str, gateway: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...], Any]]:
+    for name in ("connections", "accepted", "bytes", "passed"):
+        yield f"gateway/{name}", (run,), gateway.get(name)
+    for what, reasons in (("dropped", GATEWAY_DROPS), ("refused", GATEWAY_REFUSALS)):
+        for reason, count in (dict.fromkeys(reasons, 0) | _table(gateway.get(what))).items():
+            yield f"gateway/{what}/<reason>", (run, reason), count
 
 
 def _is_gone(worker: Mapping[str, Any]) -> bool:

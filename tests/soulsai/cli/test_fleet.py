@@ -112,6 +112,16 @@ def test_those_that_left_are_one_line():
     assert "stale 208" in text
 
 
+def test_the_gateway_is_a_line():
+    counts = {"connections": 3, "accepted": 1234, "bytes": 5_250_000, "passed": 4000, "dropped": {}, "refused": {}}
+    plain = "gateway: 3 connections (1,234 since it was started); 5.2 MB; 4,000 messages passed on"
+    assert plain in drawn(report_with(row()) | {"gateway": counts}, width=200)
+    counts |= {"dropped": {"invalid": 2, "chunks": 1000}, "refused": {"credentials": 7}}
+    told = drawn(report_with(row()) | {"gateway": counts}, width=200)
+    assert f"{plain}; dropped chunks 1,000, invalid 2; refused credentials 7" in told
+    assert "gateway" not in drawn(report_with(row()))
+
+
 def test_why_workers_cannot_play():
     about = {"host": "pc", "problem": "its environment cannot be played (GameNotFound: no game)"}
     twice = [row(f"alice.{index}.00000a", "left", counts=Counts(), about=about) for index in (0, 1)]

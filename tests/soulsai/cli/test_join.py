@@ -4,6 +4,8 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -16,6 +18,7 @@ from soulsai.config import config_to_toml, load_preset, with_settings
 from soulsai.errors import ConfigError, OtherVersion, TransportError, WorkerError
 from soulsai.learning.loading import sizes_of
 from soulsai.learning.wiring import environment_version
+from soulsai.processes.supervisor import Supervisor
 from soulsai.runs.fight_files import files_of, needed_parts, with_short_names
 from soulsai.runtime import remote
 from soulsai.runtime.remote import JoinProgress
@@ -289,6 +292,37 @@ def test_a_reward_that_a_game_cannot_give_is_refused_before_playing(welcome, own
     assert "reward term 'brave' needs 'dodged', which this engine cannot tell" in str(error)
 
 
+def test_only_those_who_play_in_the_simulator_are_told_that_it_is_compiled(welcome, sentinel, monkeypatch):
+    monkeypatch.setattr("soulsgym.game.attach.find_game", lambda *_, **__: None)
+    welcome(**own_boss(sentinel))
+    line = "compiling the simulator"
+    assert [line in join(URL, *words).output for words in ((), ("--env-backend", "game"))] == [True, False]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
+def test_the_process_that_supervises_workers_does_not_load_what_they_need():
+    code = (
+        "import sys, soulsai.cli.train, soulsai.runtime.remote; print([name in sys.modules for name in sys.argv[1:]])"
+    )
+    words = ["numba", "soulsgym.parts", "soulsgym.batch", "gymnasium", "torch"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == str([False] * len(words))
+
+
+def test_a_fight_that_is_not_prepared_in_time_is_told(welcome, monkeypatch):
+    welcome()
+    monkeypatch.setattr(remote, "PREPARE_S", 0.0)
+    monkeypatch.setattr(Supervisor, "ended", lambda self: 0)
+    assert "has not prepared the fight within 0 s" in str(join(URL).exception)
+
+
+def test_who_stops_while_it_is_prepared_has_played_nothing(welcome, monkeypatch):
+    welcome()
+    monkeypatch.setattr(Supervisor, "ended", lambda self: 0)
+    asked = iter([False, True, True, True])
+    assert remote.join(URL, stop=lambda: next(asked)) is None
+
+
 def test_another_boss_than_the_learners_is_refused(welcome, sentinel):
     told = own_boss(sentinel)
     told["files"]["boss/sentinel.toml"] = told["files"]["boss/sentinel.toml"].replace("hp = 600", "hp = 601")
@@ -311,8 +345,11 @@ def test_told_to_stop(welcome, monkeypatch, words):
     [
         (
             ["stopped by the operator", "revoked"],
-            "alice is no longer invited to mine, or locked out for a minute for sending too much: try again later, or "
-            "ask for a new invitation",
+            "alice is no longer invited to mine: ask for a new invitation",
+        ),
+        (
+            ["locked out"],
+            "alice is locked out of mine for a minute, for sending too much: try again later, with fewer workers",
         ),
         (["cannot send: it was tried for 60 s"], "cannot send: it was tried for 60 s"),
     ],

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from soulsai.dashboard.library import Library
 from soulsai.runs.fleet_file import FleetFile, write_fleet
 from soulsai.runs.lock import locked
 from soulsai.runtime.redis_server import OwnServer
+from soulsai.transport.gateway.counts import Counts
 from soulsai.transport.links import Progress
 from soulsai.transport.redis.connection import connect
 from soulsai.transport.redis.entries import write_beat
@@ -111,6 +113,8 @@ def test_a_fleet_that_is_there(client_of, root, tmp_path, monkeypatch):
             told = write_beat(Progress(), "playing", 0.0, {"host": "pc"}, time_s=time.time(), pushed=40)
             admin.sadd(keys.names, "alice")
             admin.hset(keys.beats("alice"), "alice.0.00000a", told)
+        (folder / "gateway").mkdir()
+        Counts(connections=2, refused=Counter(credentials=5)).write(folder / "gateway")
         client = client_of(root)
         found = client.get("/api/runs/one/fleet").json()
         assert (found["known"], found["now"], found["reason"]) == (True, True, "")
@@ -119,4 +123,6 @@ def test_a_fleet_that_is_there(client_of, root, tmp_path, monkeypatch):
         assert found["workers"][0]["host"] == "pc"
         assert found["line"].startswith("sent 0 = stored 0")  # what a worker says of itself is not counted
         assert 'souls_worker_sent_total{run="one",worker="alice.0.00000a"} 0.0' in client.get("/metrics").text
+        assert found["gateway"]["connections"] == 2
+        assert 'souls_gateway_refused_total{reason="credentials",run="one"} 5.0' in client.get("/metrics").text
         assert server.address.password not in json.dumps(found)

@@ -91,6 +91,21 @@ def test_workers():
     assert found["souls_run_unreadable_total", ("name", "mallory"), ("run", "a")] == 3.0
 
 
+def test_what_was_refused_and_what_the_gateway_has_counted():
+    gateway = {"connections": 3, "accepted": 9, "bytes": 5000, "passed": 40, "dropped": {"invalid": 2},
+               "refused": {"silent": 7}}  # fmt: skip
+    found = told(reading(fleet=fleet(WORKER, refused={"mallory": {"quota": 3, "other": 1}}, gateway=gateway)))
+    assert found["souls_run_refused_total", ("name", "mallory"), ("run", "a")] == 4.0
+    assert found["souls_run_refused_total", ("name", "alice"), ("run", "a")] == 0.0
+    numbers = [found[f"souls_gateway_{name}", ("run", "a")]
+               for name in ("connections", "accepted_total", "bytes_total", "passed_total")]  # fmt: skip
+    assert numbers == [3.0, 9.0, 5000.0, 40.0]
+    for what, reason, count in (("dropped", "invalid", 2.0), ("dropped", "chunks", 0.0), ("refused", "silent", 7.0),
+                                ("refused", "credentials", 0.0)):  # fmt: skip
+        assert found[f"souls_gateway_{what}_total", ("reason", reason), ("run", "a")] == count
+    assert not any("gateway" in key[0] for key in told(reading(fleet=fleet(WORKER))))
+
+
 def test_counters_of_what_goes_wrong_are_there_before_it_does():
     who = (("run", "a"), ("worker", "alice.1.abcdef"))
     quiet = told(reading(fleet=fleet(WORKER | {"dropped": {}})))
@@ -120,7 +135,11 @@ def test_workers_that_are_long_gone_are_not_shown(state, seen_s, shown):
     assert any(name == "souls_worker_state" for name, *_ in found) == shown
 
 
-@pytest.mark.parametrize("broken", [{"workers": None}, {"workers": ["x", None]}, {"unreadable": 3}, {"workers": [{}]}])
+@pytest.mark.parametrize(
+    "broken",
+    [{"workers": None}, {"workers": ["x", None]}, {"unreadable": 3}, {"workers": [{}]}, {"refused": {"eve": 3}},
+     {"gateway": 3}, {"gateway": {"dropped": 3, "refused": {"silent": "x"}}}],
+)  # fmt: skip
 def test_a_report_that_is_damaged_breaks_nothing(broken):
     found = told(reading(fleet=fleet() | broken))
     assert ("souls_run_steps_total", ("run", "a")) in found
@@ -170,7 +189,8 @@ def test_shares_of_time_stay_together():
 def full_reading(run="a"):
     """A run that has everything that is declared."""
     values = {each.prefix + "some" if each.prefix else name: 1.0 for name, each in METRICS.items()}
-    return RunReading(run, "running", 5, 10, values, NOW_S, fleet(WORKER, unreadable={"b": 1}))
+    gateway = {"connections": 1, "accepted": 1, "bytes": 1, "passed": 1, "dropped": {}, "refused": {}}
+    return RunReading(run, "running", 5, 10, values, NOW_S, fleet(WORKER, unreadable={"b": 1}, gateway=gateway))
 
 
 def test_everything_declared_is_told_with_its_help_and_type():

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from soulsai.transport.frames import LARGEST_FRAME
+from soulsai.transport.gateway import counts
 
 LONGEST_WAIT_S = 2.0
 """Slower than this, a chunk is dropped instead."""
@@ -20,7 +21,7 @@ STRIKES_WINDOW_S = 60.0
 MOST_NAMES = 10_000
 """Names whose counts are kept; those without a connection are forgotten first."""
 
-CHUNKS, BYTES, MEMORY, INVALID, LOCKED = "chunks", "bytes", "memory", "invalid", "locked_out"
+CHUNKS, BYTES, MEMORY, INVALID, TOO_LONG, LOCKED = "chunks", "bytes", "memory", "invalid", "too_long", "locked_out"
 """Why a chunk is dropped."""
 
 
@@ -76,6 +77,7 @@ class Quotas:
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self.limits, self._clock = limits, clock
+        self.totals = counts.Counts()
         self._names: dict[str, Name] = {}
 
     def of(self, name: str) -> Name:
@@ -92,16 +94,16 @@ class Quotas:
             self._names[name] = Name(chunks, size)
         return self._names[name]
 
-    def refusal(self, name: str) -> str:
-        """Why a name may not come in now; empty if it may."""
+    def refusal(self, name: str) -> tuple[str, str]:
+        """Why a name may not come in now, in a word and in a sentence; empty if it may."""
         known, limits = self.of(name), self.limits
         if (left_s := known.locked_until_s - self._clock()) > 0.0:
-            return f"{name} has sent too much and is locked out for another {left_s:.0f} s"
+            return counts.LOCKED, f"{name} has sent too much and is locked out for another {left_s:.0f} s"
         if known.connections >= limits.connections:
-            return f"{name} has {known.connections} connections already, which is the limit"
+            return counts.CROWDED, f"{name} has {known.connections} connections already, which is the limit"
         if sum(each.connections for each in self._names.values()) >= limits.all_connections:
-            return "this gateway has no room for another connection"
-        return ""
+            return counts.FULL, "this gateway has no room for another connection"
+        return "", ""
 
     def is_locked(self, name: str) -> bool:
         """Whether a name is locked out."""
@@ -127,6 +129,7 @@ class Quotas:
         """Count what was dropped; a learner that is slow is nobody's fault, everything else is a strike."""
         known, now_s = self.of(name), self._clock()
         known.dropped[reason] += chunks
+        self.totals.dropped[reason] += chunks
         if reason in (MEMORY, LOCKED):
             return
         known.strikes.extend([now_s] * min(chunks, self.limits.strikes))
@@ -140,6 +143,7 @@ class Quotas:
         """These are in Redis, where so many entries of the name wait now."""
         known = self.of(name)
         known.passed += len(sizes)
+        self.totals.passed += len(sizes)
         known.waiting.extend(sizes)
         self.note_waiting(name, length)
 

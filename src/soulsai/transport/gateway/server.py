@@ -31,6 +31,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from soulsai.errors import TransportError
+from soulsai.transport.gateway.counts import ADDRESS, CREDENTIALS, LOCKED, MACHINES, NO_REDIS, SILENT, Counts
 from soulsai.transport.gateway.messages import (
     LATER,
     REFUSED,
@@ -45,8 +46,9 @@ from soulsai.transport.gateway.messages import (
     key_of,
     requests,
 )
-from soulsai.transport.gateway.quotas import INVALID, Limits, Quotas
+from soulsai.transport.gateway.quotas import INVALID, TOO_LONG, Limits, Quotas
 from soulsai.transport.redis.address import Address
+from soulsai.transport.redis.connection import is_locked_out
 from soulsai.transport.redis.entries import read_entry
 from soulsai.transport.redis.invitations import machines_key
 from soulsai.transport.redis.keys import Keys, check_name, check_run, is_worker
@@ -64,7 +66,7 @@ MOST_PLACES = 10_000
 END_S = 2
 TELL_EVERY_S = 10.0
 REFUSALS = (AuthenticationError, AuthorizationError, NoPermissionError)
-INTERNAL, AGAIN, NONSENSE = 1011, 1013, 1008
+INTERNAL, AGAIN, NONSENSE, MESSAGE_TOO_BIG = 1011, 1013, 1008, 1009
 """Codes of the WebSocket protocol with which a connection ends."""
 
 log = logging.getLogger(__name__)
@@ -101,12 +103,13 @@ class Gateway:
             name, password = _credentials(socket.headers.get("authorization", ""))
             keys = Keys(check_run(socket.path_params["run"]))
         except (TransportError, ValueError):
-            await _deny(socket, 401, "give the address from the line you were sent: wss://NAME:PASSWORD@HOST/RUN")
+            await self._deny(
+                socket, 401, CREDENTIALS, "give the address from the line you were sent: wss://NAME:PASSWORD@HOST/RUN"
+            )
             return
         if self._fails_often(place) or self._knocking[place] >= KNOCKING:
-            await _deny(
-                socket, 429, "too many wrong passwords, or connections at once, came from your address: wait a minute"
-            )
+            why = "too many wrong passwords, or connections at once, came from your address: wait a minute"
+            await self._deny(socket, 429, ADDRESS, why)
             return
         client = _client(replace(self._upstream, user=name, password=password, run=keys.run))
         self._knocking[place] += 1
@@ -129,26 +132,32 @@ class Gateway:
         """
         try:
             told = await client.get(machines_key(keys, name)) or b""  # which belongs to the run, as all keys do
-        except REFUSALS:
+        except REFUSALS as error:
+            if is_locked_out(error):
+                await self._deny(socket, 429, LOCKED, f"{name} has sent too much and is locked out for a while")
+                return None
             self._failures.setdefault(place, deque(maxlen=FAILURES)).append(time.monotonic())
             while len(self._failures) > MOST_PLACES:
                 self._failures.pop(next(iter(self._failures)))
-            await _deny(socket, 401, "revoked or wrong credentials")
+            await self._deny(socket, 401, CREDENTIALS, "revoked or wrong credentials")
         except (RedisError, OSError) as error:
             log.warning("Redis cannot be reached: %s", error)
-            await _deny(socket, 503, "the learner cannot be reached from the gateway")
+            await self._deny(socket, 503, NO_REDIS, "the learner cannot be reached from the gateway")
         else:
             return int(told) if told.isdigit() else 0
         return None
 
     async def _serve_name(self, socket: WebSocket, client: Any, keys: Keys, name: str, place: str, limit: int) -> None:
         """The connection of a name that is invited, unless it has enough of them."""
-        known, why = self.quotas.of(name), self.quotas.refusal(name)
+        known, (reason, why) = self.quotas.of(name), self.quotas.refusal(name)
         if not why and limit and place not in known.machines and len(known.machines) >= limit:
-            why = f"{name} may play on {limit} machines at once, and does: end one of them first"
+            reason, why = MACHINES, f"{name} may play on {limit} machines at once, and does: end one of them first"
         if why:
-            await _deny(socket, 429, why)
+            await self._deny(socket, 429, reason, why)
             return
+        totals = self.quotas.totals
+        totals.accepted += 1
+        totals.connections += 1
         known.connections += 1  # nothing was waited for since the look: many at once do not slip through
         known.machines[place] += 1
         try:
@@ -156,7 +165,12 @@ class Gateway:
             await _Connection(self, socket, client, keys, name).run()
         finally:
             known.connections -= 1
+            totals.connections -= 1
             known.machines -= Counter({place: 1})
+
+    async def _deny(self, socket: WebSocket, status: int, reason: str, why: str) -> None:
+        self.quotas.totals.refused[reason] += 1
+        await socket.send_denial_response(PlainTextResponse(why, status))
 
     def _fails_often(self, place: str) -> bool:
         failures = self._failures.get(place, deque())
@@ -188,6 +202,7 @@ class _Connection:
         try:
             while True:
                 data = await asyncio.wait_for(self._socket.receive_bytes(), IDLE_S)
+                self._quotas.totals.bytes += len(data)
                 answers = await self._answer(requests.decode(data))
                 await asyncio.wait_for(self._socket.send_bytes(msgspec.msgpack.encode(answers)), IDLE_S)
                 if self._quotas.is_locked(self._name):
@@ -195,20 +210,29 @@ class _Connection:
                     return
         except TimeoutError:
             await self._socket.close(AGAIN, "nothing was said for a while")
+        except WebSocketDisconnect as error:
+            if error.code == MESSAGE_TOO_BIG:
+                self._count(TOO_LONG, 1)
         except (msgspec.MsgspecError, KeyError, ValueError) as error:  # KeyError: text instead of bytes
             self._count(INVALID, 1)
             await self._socket.close(NONSENSE, f"this cannot be read: {type(error).__name__}")
-        except REFUSALS:
-            await self._socket.close(REFUSED, "no longer invited")
+        except REFUSALS as error:
+            await self._end_refused(error)
         except (RedisError, OSError) as error:
             await self._end_without_redis(error)
+
+    async def _end_refused(self, error: Exception) -> None:
+        if is_locked_out(error):
+            await self._socket.close(LATER, "too much was sent: locked out for a while")
+        else:
+            await self._socket.close(REFUSED, "no longer invited")
 
     async def _end_without_redis(self, error: Exception) -> None:
         """Redis has hung up: because it is gone, or because the name is no longer invited."""
         try:
             await self._client.ping()
-        except REFUSALS:
-            await self._socket.close(REFUSED, "no longer invited")
+        except REFUSALS as refusal:
+            await self._end_refused(refusal)
         except (RedisError, OSError):
             log.warning("Redis cannot be reached: %s", error)
             await self._socket.close(AGAIN, "the learner cannot be reached from the gateway")
@@ -315,12 +339,10 @@ def _client(address: Address) -> Any:
     )  # fmt: skip
 
 
-async def _deny(socket: WebSocket, status: int, why: str) -> None:
-    await socket.send_denial_response(PlainTextResponse(why, status))
-
-
 class PromptProtocol(H11Protocol):
     """Hangs up on a socket that asks for nothing."""
+
+    totals: Counts
 
     def connection_made(self, transport: Any) -> None:
         """Give it a while."""
@@ -339,11 +361,17 @@ class PromptProtocol(H11Protocol):
 
     def _hang_up(self) -> None:
         if not self.transport.is_closing():
+            self.totals.refused[SILENT] += 1
             self.transport.abort()
 
 
 def make_server(options: GatewayOptions, gateway: Gateway, started: Callable[[], None] = lambda: None) -> Any:
     """A uvicorn server, to be run with the sockets it listens on."""
+
+    class Protocol(PromptProtocol):
+        """Counts for this gateway."""
+
+        totals = gateway.quotas.totals
 
     class Server(uvicorn.Server):
         """Tells when it answers."""
@@ -356,7 +384,7 @@ def make_server(options: GatewayOptions, gateway: Gateway, started: Callable[[],
     return Server(
         uvicorn.Config(
             gateway.app(),
-            http=PromptProtocol,
+            http=Protocol,
             ws="websockets-sansio",
             ws_max_size=options.limits.message,
             ws_per_message_deflate=False,  # frames are packed already

@@ -15,6 +15,7 @@ from soulsai.transport.redis.keys import Keys, check_name
 
 COMMANDS = ("rpush", "hset", "get", "llen", "ping", "time", "client|setname")
 """All that a worker needs. AUTH, HELLO, RESET and QUIT are open to everyone and touch no data."""
+_COMMAND_RIGHTS = tuple(f"+{command}" for command in COMMANDS)
 RESERVED = ("admin", "default")
 FIRST_WITH_READ_ONLY_KEYS = 7
 PASSWORD_BYTES = 24
@@ -54,12 +55,15 @@ def revoke(admin: redis.Redis, keys: Keys, name: str, warn: Warn = log.warning) 
 
 
 def set_locked(admin: redis.Redis, name: str, *, is_locked: bool) -> bool:
-    """Lock an invited name out, with all its connections, or let it in again; False if this user may not do that."""
+    """Lock an invited name out, with all its connections, or let it in again; False if this user may not do that.
+
+    One that is locked out may log in and do nothing, so that it can tell this from an invitation that has ended.
+    """
     client: Any = admin
     try:
         if name not in {line[1] for line in user_lines(admin)}:
             return True  # revoked meanwhile
-        _manage(admin, "SETUSER", name, "off" if is_locked else "on")
+        _manage(admin, "SETUSER", name, "-@all", *(() if is_locked else _COMMAND_RIGHTS))
         if is_locked:
             client.execute_command("CLIENT", "KILL", "USER", name)
     except (TransportError, NoPermissionError):
@@ -94,7 +98,7 @@ def _rights(admin: redis.Redis, keys: Keys, name: str) -> list[str]:
     return [
         "resetchannels",
         "-@all",
-        *(f"+{command}" for command in COMMANDS),
+        *_COMMAND_RIGHTS,
         f"~{keys.experience(name)}",
         f"~{keys.beats(name)}",
         f"{read}{keys.public}",

@@ -57,6 +57,10 @@ class Refused(TransportError):
     """Redis does not let this user in, or not do this: waiting does not help."""
 
 
+class LockedOut(Refused):
+    """This name has sent too much, and may do nothing for a while."""
+
+
 class Stopped(Exception):
     """The caller was told to stop while it waited."""
 
@@ -130,6 +134,11 @@ class Retry:
 
     def _raise_lasting(self, what: str, error: Exception) -> None:
         """Raise for an error that no waiting cures."""
+        if is_locked_out(error):
+            raise LockedOut(
+                f"cannot {what}: {self._address.place} lets {self._address.user or 'this user'} do nothing ({error}): "
+                "locked out for a minute for sending too much, or without rights: try again later"
+            ) from error
         if isinstance(error, REFUSALS):
             raise Refused(
                 f"cannot {what}: {self._address.place} refuses {self._address.user or 'this user'} ({error}): "
@@ -165,6 +174,11 @@ class Retry:
             time.sleep(min(left_s, SLICE_S))
         if stop():
             raise Stopped
+
+
+def is_locked_out(error: Exception) -> bool:
+    """Whether a user was let in and may not even run the commands of a worker; a wrong key is something else."""
+    return isinstance(error, NoPermissionError) and "to run the" in str(error)
 
 
 def _is_passing(error: Exception) -> bool:

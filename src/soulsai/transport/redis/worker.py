@@ -17,7 +17,7 @@ from soulsai.errors import TransportError
 from soulsai.transport.frames import LARGEST_FRAME
 from soulsai.transport.links import Account, Message, Progress
 from soulsai.transport.redis.address import Address
-from soulsai.transport.redis.connection import Refused, Retry, Stopped, connect
+from soulsai.transport.redis.connection import LockedOut, Refused, Retry, Stopped, connect
 from soulsai.transport.redis.entries import (
     BUFFER_FULL,
     EVERYONE,
@@ -49,7 +49,7 @@ FULL_S = (0.2, 0.4)
 """Pause while Redis has no memory or no disk left."""
 PAUSE_S = 0.5
 """How long at most until one that waits notices that the link has ended."""
-REVOKED = "revoked"
+REVOKED, LOCKED_OUT = "revoked", "locked out"
 STOPPED = "stopped by the operator"
 SLACK_S = 1.0
 """How much longer than its patience a link may take to close."""
@@ -180,7 +180,7 @@ class RedisWorkerLink:
         """Hand a chunk over; see `WorkerLink`."""
         if self._thread.ident is None:
             raise MisuseError(f"the link of {self.worker} was not started: call start() before send()")
-        if self._closing.is_set() or self.ended == REVOKED:
+        if self._closing.is_set() or self.ended in (REVOKED, LOCKED_OUT):
             return False
         with self._changed:
             if len(message.frame) > LARGEST_FRAME:
@@ -258,7 +258,7 @@ class RedisWorkerLink:
             pass
         except Refused as error:
             log.warning("%s: %s", self.worker, error)
-            self._end(REVOKED)
+            self._end(LOCKED_OUT if isinstance(error, LockedOut) else REVOKED)
         except TransportError as error:
             self._end(str(error))
         except Exception as error:

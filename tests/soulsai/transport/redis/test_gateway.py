@@ -1,30 +1,41 @@
 """A gateway in front of a real Redis: workers come through it, and nothing else does."""
 
-import base64
 import contextlib
+import os
 import socket
 import threading
 import time
 from dataclasses import replace
 
-import msgspec
 import pytest
 from redis.exceptions import AuthenticationError, ConnectionError
 from redis_kit import WORKER, numbers, parcel, sequences, take, until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect as open_socket
 
+from benchmarks import hostile
+from benchmarks.hostile import gateway_flood, nonsense, open_gateway, say
 from soulsai.errors import TransportError
 from soulsai.transport.gateway import server as gateways
 from soulsai.transport.gateway.certificate import given_certificate, kept_certificate
-from soulsai.transport.gateway.messages import REFUSED, Clock, Get, Push, SendBeat, Waiting, answers
-from soulsai.transport.gateway.quotas import BYTES, CHUNKS, INVALID, LOCKED, LONGEST_WAIT_S, MEMORY, Limits, Quotas
+from soulsai.transport.gateway.counts import gateway_part
+from soulsai.transport.gateway.messages import LATER, REFUSED, Clock, Get, Push, SendBeat, Waiting
+from soulsai.transport.gateway.quotas import (
+    BYTES,
+    CHUNKS,
+    INVALID,
+    LOCKED,
+    LONGEST_WAIT_S,
+    MEMORY,
+    TOO_LONG,
+    Limits,
+    Quotas,
+)
 from soulsai.transport.gateway.server import Gateway, GatewayOptions, make_server
 from soulsai.transport.redis import invitations
-from soulsai.transport.redis.access import invite, revoke
+from soulsai.transport.redis.access import invite, revoke, set_locked
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import Refused, connect
-from soulsai.transport.redis.entries import write_entry
 from soulsai.transport.redis.report import stop_workers
 from soulsai.transport.redis.worker import REVOKED, STOPPED, fetch_welcome
 
@@ -61,22 +72,13 @@ def through(address, gateway, **changes):
     return replace(address, port=gateway.port, is_gateway=True, **changes)
 
 
-@contextlib.contextmanager
 def raw(address, gateway):
     """A connection that says what it likes."""
-    secret = base64.b64encode(f"{address.user}:{address.password}".encode()).decode()
-    headers = {"Authorization": f"Basic {secret}"}
-    with open_socket(f"ws://127.0.0.1:{gateway.port}/{address.run}", additional_headers=headers) as found:
-        yield found
-
-
-def say(found, *commands):
-    found.send(msgspec.msgpack.encode(list(commands)))
-    return answers.decode(found.recv(timeout=60))
+    return open_gateway(through(address, gateway))
 
 
 def entry(sequence, worker=WORKER, size=100):
-    return write_entry(parcel(sequence, worker=worker, size=size), time.time(), 10 * sequence)
+    return hostile.entry(sequence, worker, "any", size)
 
 
 def test_experience_goes_in_and_policies_and_commands_come_out(
@@ -165,13 +167,58 @@ def test_who_is_revoked_is_out_at_once(alice, admin, keys, make_gateway, make_li
     until(lambda: link.ended == REVOKED)
 
 
-@pytest.mark.parametrize(
-    "message",
-    [b"", b"nonsense", msgspec.msgpack.encode([]), msgspec.msgpack.encode([["flushall"]]),
-     msgspec.msgpack.encode([["get", "names"]]), msgspec.msgpack.encode([["push", []]]),
-     msgspec.msgpack.encode([["time"]] * 17),
-     msgspec.msgpack.encode([["push", [b"x"]]] * 2), msgspec.msgpack.encode([["beat", WORKER, bytes(5000)]]), "text"],
-)  # fmt: skip
+def test_who_is_locked_out_by_the_learner_is_told_so_and_comes_back(alice, admin, keys, make_gateway, make_link):
+    gateway = make_gateway()
+    link = make_link(through(alice, gateway))
+    with raw(alice, gateway) as found:
+        assert say(found, Waiting()) == [0]
+        set_locked(admin, "alice", is_locked=True)
+        with pytest.raises(ConnectionClosed) as caught:
+            say(found, Waiting())
+        assert (caught.value.rcvd.code, caught.value.rcvd.reason) == (
+            LATER,
+            "too much was sent: locked out for a while",
+        )
+    with pytest.raises(ConnectionError, match="alice has sent too much and is locked out for a while"):
+        connect(through(alice, gateway)).time()
+    assert gateway.quotas.totals.refused["locked_out"] >= 1
+    assert gateway.quotas.totals.refused["credentials"] == 0
+    set_locked(admin, "alice", is_locked=False)
+    link.send(parcel(1))
+    until(lambda: admin.llen(keys.experience("alice")) == 1)
+    assert link.ended == ""
+
+
+def test_everything_at_the_door_is_counted(alice, admin, make_gateway, tmp_path, monkeypatch):
+    monkeypatch.setattr(gateways, "HEADERS_S", 0.2)
+    gateway = make_gateway()
+    totals = gateway.quotas.totals
+    with raw(alice, gateway) as found:
+        say(found, Push([entry(1), entry(2)]), Clock())
+        assert (totals.connections, totals.accepted, totals.passed) == (1, 1, 2)
+        assert totals.bytes > 2 * len(entry(1))
+        say(found, Push([b"no entry"]))
+    with pytest.raises(AuthenticationError):
+        connect(through(alice, gateway, password="guessed")).time()
+    with socket.create_connection(("127.0.0.1", gateway.port), 60) as silent, contextlib.suppress(ConnectionResetError):
+        assert silent.recv(1000) == b""
+    until(lambda: totals.connections == 0)
+    (tmp_path / "gateway").mkdir()
+    assert gateway_part(tmp_path) == {}
+    totals.write(tmp_path / "gateway")
+    told = gateway_part(tmp_path)["gateway"]
+    assert {key: told[key] for key in ("connections", "accepted", "passed", "dropped", "refused")} == {
+        "connections": 0, "accepted": 1, "passed": 2, "dropped": {"invalid": 1},
+        "refused": {"credentials": 1, "silent": 1},
+    }  # fmt: skip
+    file = tmp_path / "gateway" / "counts.json"
+    os.utime(file, (time.time() - 120, time.time() - 120))  # of a gateway that has ended
+    assert gateway_part(tmp_path) == {}
+    file.write_text('{"connections": "many"}')
+    assert gateway_part(tmp_path) == {}
+
+
+@pytest.mark.parametrize("message", nonsense(WORKER))
 def test_what_no_worker_says_ends_the_connection_and_is_counted(message, alice, admin, make_gateway):
     gateway = make_gateway()
     with raw(alice, gateway) as found:
@@ -199,9 +246,7 @@ def test_a_connection_speaks_for_one_worker_of_its_name(alice, admin, keys, make
 def test_a_flood_is_dropped_and_locks_out_its_name_alone(alice, admin, keys, make_gateway, make_link):
     gateway = make_gateway(Limits(chunks_per_s=5.0, burst_s=2.0, strikes=10))
     bob = replace(alice, user="bob", password=invite(admin, keys, "bob"))
-    with raw(alice, gateway) as found, contextlib.suppress(ConnectionClosed):
-        for number in range(1000):
-            say(found, Push([entry(32 * number + more) for more in range(1, 33)]))
+    gateway_flood(through(alice, gateway))
     assert gateway.quotas.counts()["alice"][CHUNKS] >= 10
     assert admin.llen(keys.experience("alice")) < 64
     with pytest.raises(ConnectionError, match="locked out"):
@@ -253,6 +298,7 @@ def test_a_message_that_is_too_long_ends_the_connection(alice, admin, keys, make
         with pytest.raises(ConnectionClosed) as caught:
             say(found, Push([entry(1, size=20_000)]))
         assert caught.value.rcvd.code == 1009
+    until(lambda: gateway.quotas.counts()["alice"].get(TOO_LONG) == 1)
     assert admin.llen(keys.experience("alice")) == 0
 
 
@@ -362,10 +408,10 @@ def test_quotas_slow_then_drop_then_lock_out_then_forgive():
     assert quotas.pass_or_drop("b", [10]) == ("", 0.0)
     assert quotas.pass_or_drop("a", [10, 10])[0] == CHUNKS
     assert quotas.is_locked("a")
-    assert "another 30 s" in quotas.refusal("a")
+    assert quotas.refusal("a") == ("locked_out", "a has sent too much and is locked out for another 30 s")
     assert quotas.pass_or_drop("a", [10])[0] == LOCKED
     quotas.now_s += 31.0
-    assert quotas.refusal("a") == ""
+    assert quotas.refusal("a") == ("", "")
     assert quotas.pass_or_drop("a", [10]) == ("", 0.0)
     assert quotas.counts()["a"] == {"passed": 0, CHUNKS: 3, LOCKED: 1}
 
@@ -382,4 +428,4 @@ def test_all_names_together_have_a_limit_too():
     quotas = Clocked(all_connections=2)
     for name in ("a", "b"):
         quotas.of(name).connections += 1
-    assert "no room" in quotas.refusal("c")
+    assert quotas.refusal("c") == ("full", "this gateway has no room for another connection")

@@ -1,28 +1,23 @@
 """A member with valid credentials who means harm and speaks the raw protocol, against a learner that learns."""
 
 import json
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
-from redis.exceptions import AuthenticationError, ConnectionError
+from redis.exceptions import ConnectionError, NoPermissionError
 from redis_kit import until
 
 import soulsai.transport.redis.learner as learner_module
 import soulsai.transport.redis.report as report_module
+from benchmarks import hostile
+from benchmarks.hostile import Member
 from soulsai.config import load_preset, with_settings
-from soulsai.experience import Chunk, Ended
 from soulsai.learning.limits import most_rows
 from soulsai.learning.sources import Start
 from soulsai.learning.wiring import build_fleet_loop
 from soulsai.runtime import serve
-from soulsai.transport.chunks import pack_chunk
-from soulsai.transport.links import Progress
 from soulsai.transport.redis.access import invite, revoke
-from soulsai.transport.redis.connection import connect
-from soulsai.transport.redis.entries import HEAD, write_beat
 from soulsai.transport.redis.quota import Quota
 from soulsai.transport.redis.report import look_at
 
@@ -32,47 +27,6 @@ CONFIG = with_settings(
      "q.burst=1", "network.hidden=[8]", "fleet.publish_every_s=0"],
 )  # fmt: skip
 EVE, BOB = "eve.1.eeeeee", "bob.1.bbbbbb"
-
-
-class Member:
-    """Someone invited, with a connection of his own and every right that an invitation gives."""
-
-    def __init__(self, siege, name):
-        self.keys, self.name, self.siege = siege.keys, name, siege
-        password = invite(siege.admin, siege.keys, name)
-        self.address = replace(siege.address, user=name, password=password)
-        self.client = connect(self.address)
-        self.sequence = self.pushed = 0
-
-    def chunk(self, rows=8, episodes=0, **columns):
-        """Experience as CartPole's, but for these columns."""
-        schema = self.siege.loop.learner.schema
-        made = schema.empty(rows)
-        made["observations"][:] = made["next_observations"][:] = np.random.default_rng(rows).uniform(-1, 1, (rows, 4))
-        made["rewards"][:], made["discounts"][:], made["next_masks"][:] = 1.0, 0.99, True
-        for column, value in columns.items():
-            made[column][:] = value
-        flags = np.zeros(episodes, np.bool_)
-        ended = Ended(np.full((episodes, 1), 20.0), np.full(episodes, 20), ~flags, flags, flags)
-        return Chunk(made, ended, rows)
-
-    def send(self, chunk=None, worker="", sequence=0, rows_said=None, pushed=None, policy=1):
-        """Push a chunk under a worker id, and whatever is to be said about it."""
-        chunk, worker = chunk or self.chunk(), worker or {"eve": EVE, "bob": BOB}[self.name]
-        self.sequence = sequence or self.sequence + 1
-        frame = pack_chunk(chunk, self.siege.loop.learner.schema, run=self.keys.run, worker=worker,
-                           sequence=self.sequence, policy=policy)  # fmt: skip
-        self.pushed += chunk.rows
-        head = HEAD.pack(time.time(), self.pushed if pushed is None else pushed)
-        self.client.rpush(self.keys.experience(self.name), head + frame)
-
-    def beat(self, worker, **told):
-        progress = Progress(
-            "playing", **{key: told.pop(key) for key in list(told) if key in Progress.__struct_fields__}
-        )
-        self.client.hset(
-            self.keys.beats(self.name), worker, write_beat(progress, "playing", 0.0, {}, time_s=time.time(), **told)
-        )
 
 
 SMALL = Quota(memory=4 << 20, waiting=200, workers=50, connections=20, messages_per_s=1000.0, locked_s=2.0)
@@ -87,7 +41,10 @@ def siege(address, admin, keys, make_learner, monkeypatch):
     link = make_learner(address, most_rows=most_rows(CONFIG), max_chunks=300, quota=SMALL, say=said.append)
     loop = build_fleet_loop(CONFIG, link, Start(keys.run, 1), said.append)
     siege = SimpleNamespace(address=address, admin=admin, keys=keys, link=link, loop=loop, said=said)
-    siege.bob, siege.eve = Member(siege, "bob"), Member(siege, "eve")
+    siege.bob, siege.eve = (
+        Member(replace(address, user=name, password=invite(admin, keys, name)), loop.learner.schema, worker)
+        for name, worker in (("bob", BOB), ("eve", EVE))
+    )
     loop.begin()
     siege.report = lambda check=False: look_at(admin, keys, check=check)
     siege.of = lambda name: siege.report()["names"].get(name, {"stored": 0, "steps": 0, "episodes": 0, "share": 0.0})
@@ -105,9 +62,7 @@ def siege(address, admin, keys, make_learner, monkeypatch):
 
 
 def test_steps_are_tied_to_rows(siege):
-    """One chunk of one row whose header says a hundred million steps: the run would be finished."""
-    siege.eve.send(replace(siege.eve.chunk(1), steps=100_000_000))
-    siege.eve.send(replace(siege.eve.chunk(1), steps=10_000))
+    hostile.too_many_steps(siege.eve)
     siege.bob.send()
     siege.settle()
     assert siege.loop.counters.steps == 1 + 8
@@ -116,11 +71,7 @@ def test_steps_are_tied_to_rows(siege):
 
 
 def test_a_sequence_far_ahead_earns_nothing(siege):
-    """Sequence 1000, then lower ones whose header says millions of rows."""
-    siege.eve.send(sequence=1000)
-    for sequence in range(1, 21):
-        siege.eve.send(sequence=sequence, pushed=16_000_000 * sequence)
-    siege.eve.send(sequence=1_000_000_000)
+    hostile.leaping_sequences(siege.eve)
     for _ in range(5):
         siege.bob.send()
     siege.settle()
@@ -133,8 +84,7 @@ def test_a_sequence_far_ahead_earns_nothing(siege):
 
 def test_rows_are_what_was_opened(siege):
     """A message that claims more rows than any of this run can hold is none."""
-    siege.eve.send(siege.eve.chunk(most_rows(CONFIG) + 1))
-    siege.eve.send(pushed=10**15)
+    hostile.too_many_rows(siege.eve, most_rows(CONFIG))
     siege.bob.send()
     siege.settle()
     total = siege.report()["total"]
@@ -143,11 +93,7 @@ def test_rows_are_what_was_opened(siege):
 
 
 def test_episodes_and_returns_that_cannot_be(siege):
-    """20,000 episodes in a small frame, and returns of 1e308."""
-    many, rich = siege.eve.chunk(8, episodes=20_000), siege.eve.chunk(8, episodes=1)
-    siege.eve.send(many)
-    siege.eve.send(replace(rich, ended=replace(rich.ended, terms=np.array([[1e308]]))))
-    siege.eve.send(replace(rich, ended=replace(rich.ended, lengths=np.array([10_000_000]))))
+    hostile.impossible_episodes(siege.eve)
     siege.bob.send(siege.bob.chunk(8, episodes=1))
     siege.settle()
     assert siege.loop.episodes.metrics()["episodes"] == 1
@@ -156,8 +102,7 @@ def test_episodes_and_returns_that_cannot_be(siege):
 
 
 def test_heartbeats_invent_neither_metrics_nor_rates(siege):
-    reasons = {f"reason-{number}": 10**14 for number in range(30)} | {"buffer_full": 10**14}
-    siege.eve.beat(EVE, steps=10**14, steps_per_s=float("nan"), episodes=10**14, wins=10**14, fights=1, dropped=reasons)
+    hostile.false_heartbeat(siege.eve)
     siege.bob.send()
     siege.settle()
     siege.loop.source._looked_s = 0.0
@@ -197,10 +142,7 @@ def test_the_steps_a_second_are_those_that_came(siege):
 @pytest.mark.parametrize("column", ["observations", "next_observations", "rewards"])
 def test_numbers_that_would_break_every_weight(siege, column, size):
     before = len(siege.loop.learner.store)
-    for _ in range(3):
-        chunk = siege.eve.chunk(8)
-        chunk.columns[column][:] = np.float32(size)
-        siege.eve.send(chunk)
+    hostile.impossible_numbers(siege.eve, column, size)
     for _ in range(8):
         siege.bob.send()
     siege.settle()
@@ -213,31 +155,11 @@ def test_numbers_that_would_break_every_weight(siege, column, size):
     assert "eve.1.eeeeee" in siege.said[0]
 
 
-def fill_memory(eve):
-    for _ in range(5):
-        eve.client.rpush(eve.keys.experience("eve"), bytes(2 << 20))
-
-
-def fill_heartbeats(eve):
-    eve.client.hset(eve.keys.beats("eve"), EVE, bytes(6 << 20))
-
-
-def many_heartbeats(eve):
-    told = write_beat(Progress(), "playing", 0.0, {}, time_s=time.time() + 10**9)
-    eve.client.hset(eve.keys.beats("eve"), mapping={f"eve.{number}.eeeeee": told for number in range(3000)})
-
-
-def many_messages(eve):
-    eve.client.rpush(eve.keys.experience("eve"), *[b"x" * 50] * 20_000)
-
-
-def many_connections(eve):
-    eve.idle = [connect(eve.address) for _ in range(30)]
-    for client in eve.idle:
-        client.ping()
-
-
-@pytest.mark.parametrize("attack", [fill_memory, fill_heartbeats, many_heartbeats, many_messages, many_connections])
+@pytest.mark.parametrize(
+    "attack",
+    [hostile.fill_memory, hostile.fill_heartbeats, hostile.many_heartbeats, hostile.many_messages,
+     hostile.many_connections],
+)  # fmt: skip
 def test_who_takes_too_much_is_locked_out_for_a_while(siege, attack):
     """The others are not held up, it is counted, and afterwards the name can begin again."""
     siege.settle()
@@ -250,17 +172,17 @@ def test_who_takes_too_much_is_locked_out_for_a_while(siege, attack):
     siege.settle()
     assert siege.of("bob")["stored"] == 8 * siege.bob.sequence
     assert not siege.admin.exists(siege.keys.experience("eve"), siege.keys.beats("eve"))
-    with pytest.raises((AuthenticationError, ConnectionError)):
+    with pytest.raises((NoPermissionError, ConnectionError)):
         siege.eve.client.ping()
     assert not [client for client in siege.admin.client_list() if client["user"] == "eve"]
-    if attack in (fill_memory, many_messages):
+    if attack in (hostile.fill_memory, hostile.many_messages):
         assert siege.report()["refused"]["eve"]["quota"] >= 1
 
     def is_in_again():
         siege.loop.iterate()
         try:
             return siege.eve.client.ping()
-        except (AuthenticationError, ConnectionError):
+        except (NoPermissionError, ConnectionError):
             return False
 
     until(is_in_again)
@@ -270,8 +192,7 @@ def test_who_takes_too_much_is_locked_out_for_a_while(siege, attack):
 
 
 def test_keys_of_another_type_are_put_right(siege):
-    siege.eve.client.rpush(siege.keys.beats("eve"), b"x")
-    siege.eve.client.hset(siege.keys.experience("eve"), "x", "y")
+    hostile.wrong_types(siege.eve)
     until(lambda: siege.loop.iterate() is None or siege.admin.exists(siege.keys.beats("eve")) == 0)
     siege.eve.send()
     siege.eve.beat(EVE)
@@ -292,8 +213,7 @@ def test_how_the_fleet_was_is_kept_for_a_learner_that_dies(siege, tmp_path, monk
 
 
 def test_heartbeats_of_tomorrow_are_none(siege):
-    told = write_beat(Progress(), "playing", 0.0, {}, time_s=time.time() + 10**9)
-    siege.eve.client.hset(siege.keys.beats("eve"), mapping={f"eve.{number}.eeeeee": told for number in range(40)})
+    hostile.heartbeats_of_tomorrow(siege.eve)
     siege.settle()
     assert siege.link.workers() == 0
     assert siege.report()["workers"] == []
@@ -301,12 +221,7 @@ def test_heartbeats_of_tomorrow_are_none(siege):
 
 def test_a_flood_of_small_chunks_delays_nobody(siege, monkeypatch):
     """Thousands of chunks of one row; a policy is published all the while, and the end comes at once."""
-    chunk = siege.eve.chunk(1)
-    schema, entries = siege.loop.learner.schema, []
-    for sequence in range(1, 2001):
-        frame = pack_chunk(chunk, schema, run=siege.keys.run, worker=EVE, sequence=sequence, policy=1)
-        entries.append(HEAD.pack(time.time(), sequence) + frame)
-    siege.eve.client.rpush(siege.keys.experience("eve"), *entries)
+    hostile.small_chunks(siege.eve)
     turns = 0
     while siege.of("bob")["stored"] < 80:
         turns += 1

@@ -10,14 +10,16 @@ from redis.exceptions import (
     NoPermissionError,
     ResponseError,
 )
+from redis_kit import until
 
+from benchmarks.hostile import not_refused, reads, refused, server_commands, writes
 from soulsai.errors import TransportError
 from soulsai.runtime import redis_server as servers
 from soulsai.runtime.redis_server import OwnServer, server_version
-from soulsai.transport.redis.access import invite, invited, renew_rights, revoke
+from soulsai.transport.redis.access import invite, invited, renew_rights, revoke, set_locked
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.certificates import make_certificates
-from soulsai.transport.redis.connection import Refused, Retry, connect
+from soulsai.transport.redis.connection import LockedOut, Refused, Retry, connect
 from soulsai.transport.redis.keys import Keys
 
 KEYS = Keys("doors")
@@ -156,69 +158,6 @@ def test_a_name_is_bound_to_its_password(own, boss):
 
 # What a friend cannot do
 
-SERVER_COMMANDS = [
-    ("FLUSHALL",),
-    ("FLUSHDB",),
-    ("CONFIG", "GET", "*"),
-    ("CONFIG", "SET", "maxmemory", "1"),
-    ("CONFIG", "REWRITE"),
-    ("CONFIG", "RESETSTAT"),
-    ("KEYS", "*"),
-    ("SCAN", "0"),
-    ("RANDOMKEY",),
-    ("DBSIZE",),
-    ("INFO",),
-    ("SHUTDOWN",),
-    ("SHUTDOWN", "NOSAVE"),
-    ("DEBUG", "SLEEP", "0"),
-    ("DEBUG", "SEGFAULT"),
-    ("EVAL", "return redis.call('FLUSHALL')", "0"),
-    ("EVALSHA", "0" * 40, "0"),
-    ("SCRIPT", "LOAD", "return 1"),
-    ("ACL", "LIST"),
-    ("ACL", "WHOAMI"),
-    ("ACL", "GETUSER", "admin"),
-    ("ACL", "SETUSER", "alice", "+@all", "~*"),
-    ("ACL", "SETUSER", "eve", "on", "nopass", "+@all", "~*"),
-    ("ACL", "DELUSER", "bob"),
-    ("ACL", "SAVE"),
-    ("ACL", "LOAD"),
-    ("ACL", "LOG"),
-    ("CLIENT", "LIST"),
-    ("CLIENT", "KILL", "TYPE", "normal"),
-    ("CLIENT", "PAUSE", "1000"),
-    ("CLIENT", "NO-EVICT", "on"),
-    ("CLIENT", "REPLY", "OFF"),
-    ("CLIENT", "TRACKING", "ON"),
-    ("PUBLISH", "control", "stop"),
-    ("SUBSCRIBE", "x"),
-    ("PSUBSCRIBE", "*"),
-    ("MONITOR",),
-    ("SELECT", "1"),
-    ("SELECT", "0"),
-    ("SWAPDB", "0", "1"),
-    ("MODULE", "LIST"),
-    ("MODULE", "LOAD", "/tmp/x.so"),
-    ("REPLICAOF", "127.0.0.1", "1"),
-    ("SLAVEOF", "NO", "ONE"),
-    ("PSYNC", "?", "-1"),
-    ("SYNC",),
-    ("COMMAND",),
-    ("COMMAND", "COUNT"),
-    ("COMMAND", "GETKEYS", "GET", "x"),
-    ("SLOWLOG", "GET"),
-    ("LATENCY", "LATEST"),
-    ("MEMORY", "USAGE", KEYS.policy),
-    ("OBJECT", "ENCODING", KEYS.policy),
-    ("BGSAVE",),
-    ("SAVE",),
-    ("BGREWRITEAOF",),
-    ("LASTSAVE",),
-    ("CLUSTER", "INFO"),
-    ("WAIT", "1", "0"),
-    ("MIGRATE", "127.0.0.1", "1", KEYS.policy, "0", "1"),
-    ("PFSELFTEST",),
-]
 PUBLIC = (KEYS.policy, KEYS.welcome, KEYS.gate, KEYS.version)
 SECRET = (KEYS.names, KEYS.revoked, KEYS.accounts, KEYS.removed, KEYS.owner, KEYS.learner, KEYS.to("bob"))
 OTHERS = (KEYS.experience("bob"), KEYS.beats("bob"))
@@ -231,88 +170,23 @@ ELSEWHERE = (
 )
 
 
-def writes(key):
-    return [
-        ("SET", key, "x"),
-        ("SETEX", key, "1", "x"),
-        ("APPEND", key, "x"),
-        ("GETDEL", key),
-        ("GETEX", key, "EX", "1"),
-        ("GETSET", key, "x"),
-        ("DEL", key),
-        ("UNLINK", key),
-        ("EXPIRE", key, "1"),
-        ("PERSIST", key),
-        ("RENAME", key, KEYS.experience("alice")),
-        ("COPY", key, KEYS.beats("alice")),
-        ("MOVE", key, "1"),
-        ("RESTORE", key, "0", "x", "REPLACE"),
-        ("LPOP", key),
-        ("LTRIM", key, "1", "0"),
-        ("LSET", key, "0", "x"),
-        ("LREM", key, "0", "x"),
-        ("XADD", key, "MAXLEN", "0", "*", "f", "x"),
-        ("SADD", key, "eve"),
-        ("HDEL", key, "x"),
-        ("HINCRBY", key, "x", "1"),
-        ("XTRIM", key, "MAXLEN", "0"),
-        ("XDEL", key, "0-1"),
-        ("XSETID", key, "0-1"),
-    ]  # fmt: skip
-
-
-def reads(key):
-    return [
-        ("GET", key),
-        ("XREAD", "STREAMS", key, "0"),
-        ("XLEN", key),
-        ("XRANGE", key, "-", "+"),
-        ("HGETALL", key),
-        ("HGET", key, "x"),
-        ("SMEMBERS", key),
-        ("LRANGE", key, "0", "-1"),
-        ("TYPE", key),
-        ("EXISTS", key),
-        ("TTL", key),
-        ("DUMP", key),
-        ("XINFO", "STREAM", key),
-        ("SORT", key),
-        ("STRLEN", key),
-        ("GETRANGE", key, "0", "-1"),
-    ]
-
-
 ADDITIONS = [lambda key: ("RPUSH", key, "x"), lambda key: ("HSET", key, "sent", "1")]
-
-
-def refused(client, command):
-    """True if the server refused it for want of a right; another answer is told."""
-    try:
-        answer = client.execute_command(*command)
-    except NoPermissionError:
-        return True
-    except ResponseError as error:
-        words = str(error).lower()
-        return (
-            "unknown command" in words or "command not allowed" in words or "noperm" in words or f"{command}: {error}"
-        )
-    return f"{command}: {answer!r}"
 
 
 def assert_all_refused(client, boss, commands):
     before = contents(boss)
-    assert [answer for command in commands if (answer := refused(client, command)) is not True] == []
+    assert not_refused(client, commands) == []
     assert contents(boss) == before
 
 
-@pytest.mark.parametrize("command", SERVER_COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("command", server_commands(KEYS), ids=" ".join)
 def test_a_friend_cannot_touch_the_server(alice, boss, command):
     assert_all_refused(alice, boss, [command])
 
 
 @pytest.mark.parametrize("key", [*PUBLIC, *SECRET, *OTHERS, *ELSEWHERE])
 def test_a_friend_can_change_nothing_that_is_not_his(alice, boss, key):
-    assert_all_refused(alice, boss, writes(key))
+    assert_all_refused(alice, boss, writes(KEYS, key, "alice"))
 
 
 @pytest.mark.parametrize("key", [*SECRET, *OTHERS, *ELSEWHERE])
@@ -324,7 +198,7 @@ def test_a_friend_can_neither_read_nor_add_where_others_are(alice, boss, key):
 def test_a_friend_cannot_take_back_what_he_sent(alice, boss, key):
     alice.rpush(KEYS.experience("alice"), b"frame")
     alice.hset(KEYS.beats("alice"), WORKER, b"beat")
-    assert_all_refused(alice, boss, writes(key))
+    assert_all_refused(alice, boss, writes(KEYS, key, "alice"))
 
 
 @pytest.mark.parametrize("add", ADDITIONS, ids=["rpush", "hset"])
@@ -505,6 +379,23 @@ def test_revoked_is_out_within_seconds(own, alice, boss, record_property):
     with pytest.raises(Refused, match="ask for a new invitation"):
         Retry(replace(own.address, user="alice")).run("send experience", alice.ping)
     assert time.monotonic() - began < 30
+
+
+def test_locked_out_is_another_thing_than_revoked(own, alice, boss):
+    """Who is locked out may do nothing at all, and is told so; afterwards everything is as it was."""
+    address, before = replace(own.address, user="alice"), _sorted_rules(boss.acl_list())
+    assert set_locked(boss, "alice", is_locked=True)
+    until(lambda: not [client for client in boss.client_list() if client["user"] == "alice"])
+    for key in (KEYS.policy, KEYS.experience("alice")):
+        assert_all_refused(alice, boss, [*writes(KEYS, key, "alice"), *reads(key), ("PING",), ("TIME",)])
+    with pytest.raises(LockedOut, match="locked out for a minute for sending too much"):
+        Retry(address).run("send experience", alice.ping)
+    assert set_locked(boss, "alice", is_locked=False)
+    assert _sorted_rules(boss.acl_list()) == before
+    assert alice.ping()
+    with pytest.raises(Refused, match="revoked or wrong credentials") as other:  # a key of somebody else's
+        Retry(address).run("send experience", lambda: alice.get(KEYS.names))
+    assert not isinstance(other.value, LockedOut)
 
 
 def test_a_full_redis_can_be_helped_by_revoking(alice, boss):
