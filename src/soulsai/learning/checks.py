@@ -176,6 +176,8 @@ class Checks:
         self._before: dict[str, int] = {}  # the last sequence of workers that an earlier learner knew
         self.fights: Counter[str] = Counter()
         """Fights of each name that were played again and held."""
+        self.held = 0
+        """Those of all names since this learner was started."""
 
     def is_new(self, name: str) -> bool:
         """Whether a name is on probation."""
@@ -222,6 +224,7 @@ class Checks:
             wrong = life.shadow.differs(chunk, header, thinks=thinks)
         if not wrong:
             self.fights[name] += len(chunk.ended.lengths)
+            self.held += len(chunk.ended.lengths)
         return wrong
 
     def _next(self, header: Header) -> _Life:

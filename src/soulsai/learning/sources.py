@@ -333,7 +333,7 @@ class FleetSource(Source):
             for reason, rows in account.dropped.items():
                 values[f"fleet/dropped/{reason}"] = values.get(f"fleet/dropped/{reason}", 0.0) + rows
         if self.checks is not None:
-            values |= {"fleet/checked": float(self.checks.fights.total()), "fleet/ended": float(len(self._ended)),
+            values |= {"fleet/checked": float(self.checks.held), "fleet/ended": float(len(self._ended)),
                        "fleet/newcomers": float(len(self._newcomers()))}  # fmt: skip
         if self._ages_s:
             values |= {"fleet/age_s": float(np.mean(self._ages_s)), "fleet/oldest_s": max(self._ages_s)}
