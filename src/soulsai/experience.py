@@ -130,6 +130,14 @@ class Ended:
 
 
 @dataclass(frozen=True)
+class Proof:
+    """How a chunk came about, for whoever plays it again: the version of the environment, and all that was done."""
+
+    environment: str
+    actions: Array  # of every decision since the chunk before, in all episodes: decisions x episodes
+
+
+@dataclass(frozen=True)
 class Chunk:
     """Decisions by column, the episodes that ended on the way, and the environment steps that passed.
 
@@ -139,6 +147,7 @@ class Chunk:
     columns: dict[str, Array]
     ended: Ended
     steps: int
+    proof: Proof | None = None
 
     @property
     def rows(self) -> int:

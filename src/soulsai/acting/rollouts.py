@@ -82,11 +82,14 @@ class RolloutActor(Actor):
         """Go on with the randomness of a state."""
         self._generator.restore(state["generator"])
 
-    def _act(self, t: int) -> npt.NDArray[np.int64]:
-        arrays = self._arrays
-        arrays["observations"][t] = self.world.observations
+    def _see(self, t: int) -> None:
+        self._arrays["observations"][t] = self.world.observations
         if self._use_masks:
-            arrays["masks"][t] = self.world.masks
+            self._arrays["masks"][t] = self.world.masks
+
+    def _act(self, t: int) -> npt.NDArray[np.int64]:
+        self._see(t)
+        arrays = self._arrays
         logits, arrays["values"][t] = self._network.think(arrays["observations"][t])
         self._generator.uniform(self._uniform)
         draw_actions(logits, arrays["masks"][t], self._uniform, arrays["actions"][t], arrays["log_probs"][t])

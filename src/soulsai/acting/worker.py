@@ -7,6 +7,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +16,10 @@ from soulsai.acting.actor import Actor, Stopped
 from soulsai.acting.light import LightNetwork
 from soulsai.acting.world import World
 from soulsai.config.schema import Config
-from soulsai.experience import Chunk, Schema
+from soulsai.experience import Array, Chunk, Proof, Schema
 from soulsai.transport.chunks import pack_chunk
 from soulsai.transport.frames import BadFrame, keep_freed_memory
-from soulsai.transport.links import Message, Progress, WorkerLink
+from soulsai.transport.links import ROUND, Message, Progress, WorkerLink, round_of
 from soulsai.transport.policies import Policy, unpack_policy, weights_of
 from soulsgym.batch import Step
 
@@ -30,10 +31,20 @@ PATIENCE = 3.0
 """A worker that has sent its share of an update waits for the policy that comes of it, for so many times as long as it
 has played for the share. Then some other may be gone, and it plays on."""
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.5, 10.0
+ROUND_EPISODES = 50
+"""Episodes side by side, so many times over, after which a worker that is checked makes its world anew."""
+CHECKED = 0x6368_6563
+"""Beside the user's seed: the worlds of workers that are checked."""
 
 log = logging.getLogger(__name__)
 Networks = Mapping[str, LightNetwork]
 MakeActor = Callable[[World, Sequence[int]], Actor]
+
+
+def world_seed(run_seed: int, worker: str, number: int) -> int:
+    """The seed of the world that a worker which is checked makes for a round: the learner knows it, too."""
+    words = [run_seed, CHECKED, zlib.crc32(worker.encode()), number]
+    return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0] >> 1)
 
 
 class WorldFailed(Exception):
@@ -58,7 +69,8 @@ class PacedWorld:
         self.term_names = world.term_names
         self.observations, self.masks = world.observations, world.masks
         self._due_s = 0.0
-        self.steps = 0
+        self.steps = self.ended = 0
+        self.played: list[Array] = []  # actions since somebody has taken them
 
     def reset(self, seed: int) -> None:
         """Begin all episodes."""
@@ -72,6 +84,8 @@ class PacedWorld:
         with _told_apart():
             step = self._world.step(actions)
         self.steps += int(step.steps.sum())
+        self.ended += int(np.count_nonzero(step.ended))
+        self.played.append(actions.copy())
         if self._pace:
             self._due_s = max(self._due_s + float(step.steps.max()) / self._pace, time.monotonic() - 1.0)
             time.sleep(max(0.0, self._due_s - time.monotonic()))
@@ -106,7 +120,10 @@ class Worker:
         networks: Networks,
         pace: float = 0.0,
         touch: Callable[[], None] = lambda: None,
+        environment: str = "",
     ) -> None:
+        """With the version of an `environment` that can be played again, chunks tell how; see `learning/checks.py`."""
+        self._environment = environment
         self._config, self._link, self._schema, self._networks = config, link, schema, networks
         self._make_world, self._make_actor, self._pace, self._touch = make_world, make_actor, pace, touch
         self._pieces: list[Chunk] = []  # played, to be sent together
@@ -145,7 +162,13 @@ class Worker:
         with _told_apart():
             made = self._make_world()
         world = PacedWorld(made, self._touch, self._pace)
-        world.reset(self._next_seed()[0])
+        if self._environment:
+            self._sequence = -(-self._sequence // ROUND) * ROUND
+            self._pieces = []  # steps without rows of a world that failed
+            number = round_of(self._sequence + 1)[0]
+            world.reset(world_seed(self._config.run.seed, self._link.worker, number))
+        else:
+            world.reset(self._next_seed()[0])
         return world
 
     def _play(self, world: PacedWorld) -> None:
@@ -162,7 +185,7 @@ class Worker:
                 self._keep(actor.play())
                 if self._is_complete():
                     self._failures = 0
-                    if not self._send(world):
+                    if not self._send(world) or self._is_round_over(world):
                         return
                 self._wait_for_policy(world)
                 self._report(world, "playing")
@@ -170,6 +193,11 @@ class Worker:
             log.info("stopped in the middle of a rollout, which is not sent")
         finally:
             self._send(world)  # also what was played before the environment failed
+
+    def _is_round_over(self, world: PacedWorld) -> bool:
+        """Whether to begin anew, so that the learner can check on from there, whatever has become of a chunk."""
+        is_last = round_of(self._sequence)[1] >= ROUND - 2  # one more may be sent at the end
+        return bool(self._environment) and (is_last or world.ended >= ROUND_EPISODES * world.number)
 
     def _keep(self, piece: Chunk) -> None:
         """Add what was played to what is to be sent; a piece without rows still has steps and episodes."""
@@ -209,6 +237,9 @@ class Worker:
         assert self._policy is not None
         chunk = Chunk.join(self._pieces, self._schema)
         self._pieces, self._piece_rows = [], 0
+        actions, world.played = np.stack(world.played), []
+        if self._environment:
+            chunk = replace(chunk, proof=Proof(self._environment, actions))
         self._sequence += 1
         worker = self._link.worker
         frame = pack_chunk(

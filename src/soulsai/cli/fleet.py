@@ -255,6 +255,13 @@ def picture(found: Report) -> RenderableType:
         for name, refused in found.get("refused", {}).items()
         for reason, count in refused.items()
     ]
+    if newcomers := found.get("newcomers"):
+        told = ", ".join(f"{name} ({fights:,} fights played again)" for name, fights in newcomers.items())
+        parts.append(Text(f"on probation: {told}"))
+    parts += [
+        Text(f"{name} is out: it sent what was not played ({why})", style="red")
+        for name, why in found.get("ended", {}).items()
+    ]
     parts += [Text(line, style="red") for line in (*_problem_lines(found), *report.open_lines(found))]
     return Group(*parts)
 

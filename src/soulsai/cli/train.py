@@ -242,9 +242,10 @@ def serve(
     options.check()
     run, config = options.open()
     from soulsai.runtime import Fleet, RedisOptions
-    from soulsai.runtime.gateway import served_gateway
+    from soulsai.runtime.gateway import served_gateway, with_spot_checks
     from soulsai.runtime.invitation import ending_invitations
 
+    config = with_spot_checks(config, run.folder, gateway)
     fleet = Fleet(run, config, resume=options.resume, check=not options.accept, say=typer.echo,
                   without_replay=options.without_replay)  # fmt: skip
     with (

@@ -250,6 +250,22 @@ class FleetConfig(Struct, frozen=True):
     share_names: Annotated[
         int, Meta(ge=2, description="names with rows in the replay from which on this share holds")
     ] = 5
+    spot_checks: Annotated[
+        Literal["gateway", "on", "off"],
+        Meta(
+            description="what workers played in the simulator is played again, and whoever sent something else is out: "
+            "while a gateway lets strangers in, always, or never"
+        ),
+    ] = "gateway"
+    checked_share: Annotated[
+        float, Meta(ge=0.0, le=1.0, description="share of what is played again of names that are through probation")
+    ] = 1.0
+    probation_fights: Annotated[
+        int, Meta(ge=1, description="fights of a name that were played again and held, until its probation ends")
+    ] = 20
+    probation_share: Annotated[
+        float, Meta(ge=0.0, le=1.0, description="share of the replay that all names on probation may have together")
+    ] = 0.1
     messages_per_s: Annotated[
         float, Meta(ge=1.0, description="messages a second of one name; whoever sends more is locked out for a minute")
     ] = 2000.0

@@ -21,6 +21,7 @@ from soulsai.checkpoints.store import Checkpoint
 from soulsai.config.schema import Config
 from soulsai.errors import DivergedError
 from soulsai.experience import Chunk, Limits, Schema
+from soulsai.learning.checks import Checks
 from soulsai.networks.parallel import Threads
 from soulsai.replay import Givers
 from soulsai.transport.chunks import unpack_chunk
@@ -43,6 +44,11 @@ SLOWEST = 0.05
 MOST_RATES = 4096
 SHARE = "share"
 """Why rows are dropped of a name that has its share of what is learned from."""
+PROBATION = "probation"
+"""Why rows are dropped of names on probation, which have their share together."""
+WRONG = "wrong"
+"""Why rows are dropped that are not what was played, with everything else of their name."""
+NEW, KNOWN = "new", "known"
 WINDOW_UPDATES = 10
 """Updates over which shares are counted where there is no replay."""
 MOST_WAITING = 65_536
@@ -105,6 +111,10 @@ class Source(ABC):
     def forget(self, name: str, learner: Learner) -> int:
         """Remove from the learner what a name gave; the number of rows."""
         return 0
+
+    def names_to_forget(self) -> Sequence[str]:
+        """Names that were found out since the last time: what they gave is to be forgotten."""
+        return ()
 
     def discard(self, reason: str) -> None:  # noqa: B027 (not every source has something to do)
         """The learner goes back to a checkpoint: what came since is not learned from."""
@@ -225,7 +235,9 @@ class FleetSource(Source):
         start: Start,
         say: Callable[[str], None],
         limits: Limits,
+        checks: Checks | None = None,
     ) -> None:
+        self.checks = checks
         self.link, self._config, self._start, self._say = link, config, start, say
         self._schema, self._limits, self._max_lag = schema, limits, algorithm.max_lag(config)
         self._rows_of_update, self._workers_wait = algorithm.rows_of_update(config), algorithm.workers_wait
@@ -236,6 +248,10 @@ class FleetSource(Source):
         self._taken_bytes = 0
         self._rates = Rates()
         self.givers = Givers(WINDOW_UPDATES * self._rows_of_update or config.replay.capacity)
+        self._apart = Givers(self.givers.capacity)  # rows of names on probation, and of all others
+        self._ended: dict[str, str] = {}  # names that were found out, and how
+        self._refused: set[str] = set()  # those of them that could not be revoked yet
+        self._to_forget: list[str] = []
         self._number = self._workers = 0  # of the newest policy; of live workers when last looked at
         self._published_updates = -1
         self._published_s = self._looked_s = float("-inf")
@@ -325,6 +341,9 @@ class FleetSource(Source):
         for account in accounts:
             for reason, rows in account.dropped.items():
                 values[f"fleet/dropped/{reason}"] = values.get(f"fleet/dropped/{reason}", 0.0) + rows
+        if self.checks is not None:
+            values |= {"fleet/checked": float(self.checks.held), "fleet/ended": float(len(self._ended)),
+                       "fleet/newcomers": float(len(self._newcomers()))}  # fmt: skip
         if self._ages_s:
             values |= {"fleet/age_s": float(np.mean(self._ages_s)), "fleet/oldest_s": max(self._ages_s)}
         if self._lags:
@@ -335,12 +354,14 @@ class FleetSource(Source):
             "version": self.version, "steps": counters.steps, "updates": counters.updates, "target": run.steps,
             "generation": self._start.generation, "silent_after_s": fleet.silent_after_s, "hang_s": fleet.hang_s,
             "most_rows": self._limits.rows, "rates": json.dumps(self._rates.take()),
+            "newcomers": json.dumps(self._newcomers()), "ended": json.dumps(self._ended),
         })  # fmt: skip
         return values
 
     def notes(self) -> dict[str, Any]:
         """The version, and the last message of every worker that the checkpoint holds."""
-        return {"number": self._number, "marks": self.link.marks(), "givers": self.givers.state()[0]}
+        notes = {"number": self._number, "marks": self.link.marks(), "givers": self.givers.state()[0]}
+        return notes | ({"checked": self.checks.notes()} if self.checks is not None else {})
 
     def parts(self) -> Parts:
         """Who gave which rows."""
@@ -356,12 +377,19 @@ class FleetSource(Source):
         self.givers.remove(name)
         return int(gone.sum())
 
+    def names_to_forget(self) -> Sequence[str]:
+        """Names that were found out since the last time."""
+        names, self._to_forget = self._to_forget, []
+        return names
+
     def restore(self, saved: Checkpoint, learner: Learner) -> None:
         """Go on from a checkpoint."""
         notes: Mapping[str, Any] = saved.state["source"]
         self._number = max(self._number, int(notes["number"]))  # versions never repeat
         self.link.restore(notes["marks"])
         self._restore_givers(saved, learner)
+        if self.checks is not None:
+            self.checks.restore(notes.get("checked", {}), notes["marks"])
         self._publish(learner)
 
     def _restore_givers(self, saved: Checkpoint, learner: Learner) -> None:
@@ -402,6 +430,11 @@ class FleetSource(Source):
                 arrival = self._open(message)
                 if message.is_held:
                     held.append(arrival.message)
+                    if self.checks is not None:
+                        self.checks.skip(arrival.header)
+                    continue
+                if self.checks is not None and (doubt := self._doubt(self.checks, arrival, dropped)):
+                    dropped.append((message, doubt))
                     continue
                 self._waiting.append(arrival)
                 self._waiting_rows += arrival.header.rows
@@ -412,8 +445,46 @@ class FleetSource(Source):
                     self._say(
                         f"a message of worker {message.worker} was dropped ({error}); further ones are only counted"
                     )
+        self._revoke()
         if held or dropped:
             self.link.settle(held, dropped)
+
+    def _doubt(self, checks: Checks, arrival: Arrival, dropped: list[tuple[Message, str]]) -> str:
+        """Why not to learn from a chunk; empty if there is no reason. What waits of a name found out is `dropped`."""
+        name, rows, apart = name_of(arrival.message.worker), arrival.header.rows, self._apart
+        if name in self._refused:
+            return WRONG
+        if wrong := checks.look(arrival.header, arrival.chunk):
+            self._say(
+                f"{name} has sent what was not played ({wrong}): its invitation ends, and what it gave is forgotten"
+            )
+            checks.forget(name)
+            self._ended[name] = wrong
+            self._refused.add(name)
+            self._to_forget.append(name)
+            dropped += [(one.message, WRONG) for one in self._waiting if name_of(one.message.worker) == name]
+            self._waiting = deque(one for one in self._waiting if name_of(one.message.worker) != name)
+            self._waiting_rows = sum(one.header.rows for one in self._waiting)
+            return WRONG
+        is_known = checks.vouch(arrival.header)
+        if not is_known and apart.is_over(NEW, rows, self._config.fleet.probation_share, 1):
+            return PROBATION
+        apart.add(KNOWN if is_known else NEW, rows, apart.added)
+        return ""
+
+    def _revoke(self) -> None:
+        """End the invitations of names that were found out; until that is done nothing of them is taken."""
+        for name in sorted(self._refused):
+            problem = self.link.end(name)
+            if not problem:
+                self._refused.discard(name)
+            elif problem not in self._told:
+                self._told.add(problem)
+                self._say(f"{name} could not be revoked ({problem}): nothing of it is taken; try souls revoke {name}")
+
+    def _newcomers(self) -> dict[str, int]:
+        """Names on probation that have sent something, and their fights that were played again."""
+        return {} if self.checks is None else self.checks.newcomers()
 
     def _open(self, message: Message) -> Arrival:
         header, chunk = unpack_chunk(message.frame, self._schema, run=self._start.run, limits=self._limits)
@@ -456,9 +527,10 @@ class FleetSource(Source):
         share = -(-self._rows_of_update // max(1, self._workers)) if self._workers_wait else 0
         with learner.clock.phase("publish"):
             policy = Policy(self.version, learner.counters.steps, arrays_of(tensors), share)
-            self.link.publish(
-                self.version, pack_policy(policy, run=self._start.run, half=self._config.fleet.half_precision)
-            )
+            frame = pack_policy(policy, run=self._start.run, half=self._config.fleet.half_precision)
+            self.link.publish(self.version, frame)
+            if self.checks is not None:
+                self.checks.keep(self.version, frame)
         self._published_updates, self._published_s = learner.counters.updates, time.monotonic()
 
     def _gate(self, *, is_open: bool) -> None:

@@ -219,8 +219,9 @@ class Training:
         return done
 
     def _forget_names(self) -> None:
-        """Forget what names gave, where the operator asked for it; it is saved at once."""
-        for name, go_back in self._requests.names_to_forget():
+        """Forget what names gave that were found out, or where the operator asked for it; it is saved at once."""
+        found_out = [(name, False) for name in self.loop.source.names_to_forget()]
+        for name, go_back in (*found_out, *self._requests.names_to_forget()):
             self._finish_saving()
             before = self._before(name) if go_back else None
             if before is not None:

@@ -124,6 +124,7 @@ def _share_drawn(variant: str, count: int) -> str:
 
 def build_fleet_loop(config: Config, link: LearnerLink, start: Start, say: Callable[[str], None]) -> Loop:
     """The loop of a learner whose workers are at the other end of the link."""
+    from soulsai.learning.checks import Checks, can_check
     from soulsai.learning.limits import limits_of
     from soulsai.learning.loop import Loop
     from soulsai.learning.sources import FleetSource
@@ -133,8 +134,27 @@ def build_fleet_loop(config: Config, link: LearnerLink, start: Start, say: Calla
     limits = limits_of(config, algorithm, world)
     world.close()
     learner = algorithm.learner(config, sizes, device_of(config))
-    source = FleetSource(config, algorithm, learner.schema, link, start, say, limits)
+    checks = None
+    if can_be_checked(config) and link.has_invitations and can_check(learner.schema):
+        checks = Checks(config, algorithm, learner.schema, learner.clock, start.run, environment_version(config))
+    source = FleetSource(config, algorithm, learner.schema, link, start, say, limits, checks)
     return Loop(algorithm, learner, source, episodes)
+
+
+def can_be_checked(config: Config) -> bool:
+    """Whether what workers played is to be played again, and comes out the same: parts of the user's may roll dice."""
+    fight = config.fight
+    is_simulated = config.world == "fight" and fight.engine == "sim" and not fight.parts
+    return config.fleet.spot_checks == "on" and is_simulated
+
+
+def config_of_worker(config: Config) -> Config:
+    """The same for the world that a worker plays in."""
+    own = replace(config, run=replace(config.run, threads=1), fight=replace(config.fight, engine="sim"))
+    if number := config.fleet.number:
+        fight = replace(own.fight, number=max(number, fewest_fights(config)))
+        own = replace(own, fight=fight, gym=replace(config.gym, number=number))
+    return own
 
 
 def build_worker(
@@ -144,15 +164,13 @@ def build_worker(
     pace: float = 0.0,
     touch: Callable[[], None] = lambda: None,
     game: TargetOptions | None = None,
+    environment: str = "",
 ) -> Worker:
     """A worker in the simulator or a Gymnasium environment, or with `game` in the game that runs on this machine.
 
-    `pace` is steps a second, 0 as fast as it can.
+    `pace` is steps a second, 0 as fast as it can; `environment` is its version, where the learner asks for it.
     """
-    own = replace(config, run=replace(config.run, threads=1), fight=replace(config.fight, engine="sim"))
-    if number := config.fleet.number:
-        fight = replace(own.fight, number=max(number, fewest_fights(config)))
-        own = replace(own, fight=fight, gym=replace(config.gym, number=number))
+    own = config_of_worker(config)
     if game:
         own = replace(own, fight=replace(own.fight, engine="game", number=1, variants=(config.fight.main_variant,)))
     algorithm, world = algorithm_of(config), build_world(smallest(config))
@@ -175,6 +193,7 @@ def build_worker(
         networks=networks,
         pace=pace,
         touch=touch,
+        environment=environment if can_be_checked(config) and not game else "",
     )
 
 

@@ -11,9 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from soulsai.config.schema import Config
 from soulsai.errors import ConfigError, RunError, TransportError
 from soulsai.processes.supervisor import Control, Supervisor, function
-from soulsai.runs.fleet_file import write_fleet
+from soulsai.runs.fleet_file import read_fleet, write_fleet
 from soulsai.runtime.invitation import host_and_port
 from soulsai.transport.gateway.certificate import kept_certificate
 from soulsai.transport.gateway.counts import FOLDER
@@ -75,6 +78,18 @@ def served_gateway(served: Served, place: str, say: Say) -> Iterator[None]:
         yield
     finally:
         supervisor.stop(STOP_S)
+
+
+def with_spot_checks(config: Config, folder: Path, place: str) -> Config:
+    """The config of a run that is served with a gateway at `place`, or where it was before: whether it is checked."""
+    if config.fleet.spot_checks != "gateway":
+        return config
+    before = read_fleet(folder)
+    place = place or (before.gateway if before else "")
+    is_on = bool(place) and place != OFF
+    return msgspec.structs.replace(
+        config, fleet=msgspec.structs.replace(config.fleet, spot_checks="on" if is_on else "off")
+    )
 
 
 def _keep(served: Served, place: str, fingerprint: str) -> None:

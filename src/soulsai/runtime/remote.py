@@ -159,7 +159,9 @@ def _play(address: Address, welcome: Welcome, joined_s: float, config: Config, w
     """Play until all workers have ended, or are to stop: what they did, their last words, and why some cannot play."""
     # Files of the learner's were unpacked by this process, and stay as long as it does.
     text = config_to_toml(config)
-    assignment = Assignment(address.url(), address.ca, text, welcome.package, pace, patience_s, joined_s, game)
+    assignment = Assignment(
+        address.url(), address.ca, text, welcome.package, pace, patience_s, joined_s, game, welcome.environment
+    )
     board = Board(workers)
     start = function(play_remote, lambda index: (board, assignment, supervisor.last_word(index)), forked=not game)
     supervisor = Supervisor(start, workers, hang_s=config.fleet.hang_s, tries=TRIES, say=say)

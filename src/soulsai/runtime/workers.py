@@ -48,6 +48,7 @@ class Assignment:
     patience_s: float | None
     joined_s: float  # by the clock of Redis
     game: GameOptions | None = None  # of this machine; nothing of it comes from the learner
+    environment: str = ""  # its version, the same on both sides
 
 
 class Board:
@@ -142,13 +143,18 @@ def play_remote(control: Control, board: Board, assignment: Assignment, problem:
     board.begin(control.index)
     control.on_stop(link.stop)
     with watched(link, control, lambda: _tell(board, control.index, link)):
-        _play(config, link, control, pace=assignment.pace, game=assignment.game)
+        _play(config, link, control, assignment.pace, assignment.game, assignment.environment)
     if link.ended and not control.stopping:
         control.say(link.ended)
 
 
 def _play(
-    config: Config, link: WorkerLink, control: Control, *, pace: float = 0.0, game: GameOptions | None = None
+    config: Config,
+    link: WorkerLink,
+    control: Control,
+    pace: float = 0.0,
+    game: GameOptions | None = None,
+    environment: str = "",
 ) -> None:
     """Play until the link ends; WorkerError if the environment cannot be played."""
     from soulsai.acting.worker import WorldFailed
@@ -156,7 +162,7 @@ def _play(
     from soulsai.learning.wiring import build_worker
 
     try:
-        build_worker(config, link, pace=pace, touch=control.touch, game=game).run()
+        build_worker(config, link, pace=pace, touch=control.touch, game=game, environment=environment).run()
     except WorldFailed as error:
         raise WorkerError(f"its environment cannot be played ({error})") from error
 

@@ -61,6 +61,9 @@ _COMMON = (
     Metric(
         "fleet/updates_skipped", "updates", "gradient steps left out as more came than could be learned from", "counter"
     ),
+    Metric("fleet/checked", "fights", "fights of workers that were played again and held", "counter"),
+    Metric("fleet/newcomers", "names", "names on probation, of which too few fights were played again so far"),
+    Metric("fleet/ended", "names", "names that had sent what was not played, and are out for it", "counter"),
     Metric("time/<phase>", "share", "of the loop's time since the last row that went into this phase"),
 )
 

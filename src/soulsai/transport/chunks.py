@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soulsai.experience import LARGEST, MASK, Chunk, Column, Ended, Limits, Schema
+from soulsai.experience import ACTION, LARGEST, MASK, Chunk, Column, Ended, Limits, Proof, Schema
 from soulsai.transport.frames import BadFrame, Frame, Header, Kind, decode, encode
 from soulsgym.errors import MisuseError
 
@@ -17,6 +17,10 @@ Flags = npt.NDArray[np.bool_]
 MOST_STEPS_PER_ROW = 10_000
 """Environment steps that one decision may stand for, in any run."""
 ANYTHING = Limits()
+LONGEST_VERSION = 200
+"""Bytes of the version of an environment."""
+PROOF = ("environment", "played")
+"""Arrays of a chunk that can be played again; both or none."""
 ENDED = {"ended_lengths": "i8", "ended_standard": "b1", "ended_won": "b1", "ended_timed_out": "b1"}
 
 
@@ -28,6 +32,9 @@ def pack_chunk(
     arrays |= {"ended_terms": np.asarray(chunk.ended.terms, np.float64)}
     for name, code in ENDED.items():
         arrays[name] = np.asarray(getattr(chunk.ended, name.removeprefix("ended_")), code)
+    if chunk.proof is not None:
+        arrays["environment"] = np.frombuffer(chunk.proof.environment.encode(), np.uint8)
+        arrays["played"] = _packed("played", chunk.proof.actions, ACTION, schema)
     return encode(Kind.CHUNK, run=run, worker=worker, sequence=sequence, policy=policy,
                   rows=chunk.rows, steps=chunk.steps, arrays=arrays, squeeze=squeeze)  # fmt: skip
 
@@ -60,7 +67,8 @@ def unpack_chunk(
         _require(len(ended.lengths) <= ends, f"{len(ended.lengths)} episodes ended, but only {ends} do not go on")
     # There may be more rows than steps: some waited for the end of an episode since the chunk before. And more steps
     # than rows, where the first rows of an episode wait: those are counted with the rows.
-    return header, Chunk(columns, ended, min(header.steps, header.rows * limits.steps_per_row))
+    steps = min(header.steps, header.rows * limits.steps_per_row)
+    return header, Chunk(columns, ended, steps, _proof(frame, schema))
 
 
 def _packed(name: str, array: Array, column: Column, schema: Schema) -> Array:
@@ -104,6 +112,10 @@ def _require_arrays(frame: Frame, schema: Schema) -> None:
         else:
             wanted[name] = (_action_dtype(schema) if column.dtype == "i8" else column.dtype, shape)
     there = {entry.name: (entry.dtype, entry.shape) for entry in frame.header.arrays}
+    if set(PROOF) & there.keys():
+        number = frame.arrays["played"].shape[1] if "played" in there and len(there["played"][1]) == 2 else 1
+        wanted["played"] = (_action_dtype(schema), (_length(frame, "played"), number))
+        wanted["environment"] = ("u1", (_length(frame, "environment"),))
     if there != wanted:
         wrong = sorted(name for name in there.keys() | wanted.keys() if there.get(name) != wanted.get(name))
         raise BadFrame("invalid", f"not the arrays of this run's experience: {', '.join(wrong)}")
@@ -119,6 +131,16 @@ def _ended(frame: Frame, limits: Limits) -> Ended:
         most = np.minimum(limits.term * lengths, LARGEST)[:, None]
         _require(bool((np.abs(terms) <= most).all()), f"ended_terms are more than {limits.term:g} a step")
     return Ended(terms, *(arrays[name] for name in ENDED))
+
+
+def _proof(frame: Frame, schema: Schema) -> Proof | None:
+    if "played" not in frame.arrays:
+        return None
+    version, actions = frame.arrays["environment"].tobytes(), frame.arrays["played"]
+    _require(version.isascii() and len(version) <= LONGEST_VERSION, "the version of its environment is no text")
+    _require(actions.size > 0, "nothing was played")
+    _require_within("played", actions, 0, schema.num_actions - 1)
+    return Proof(version.decode(), actions.astype(np.int64))
 
 
 def _length(frame: Frame, name: str) -> int:

@@ -16,6 +16,8 @@ MOST_MARKS = 2000
 """Workers of one name whose marks are remembered; of those not heard of for longer nothing can still be on its way."""
 MOST = 10**15
 LONGEST_TEXT = 200
+ROUND = 1 << 16
+"""Sequence numbers of a round: where a worker is checked, each world that it makes begins with the first of one."""
 ORDER = 1 << 32
 """Versions of the policy in one generation; a learner that is started again begins a new one, so none repeats."""
 
@@ -144,6 +146,9 @@ class WorkerLink(Protocol):
 class LearnerLink(ABC):
     """The learner's end. Which messages are stored is remembered by its checkpoints."""
 
+    has_invitations = False
+    """Whether names are invited, so that `end` can end it."""
+
     def __init__(self) -> None:
         self._stored = Marks()
 
@@ -188,6 +193,10 @@ class LearnerLink(ABC):
     def workers(self) -> int:
         """Workers whose heart beats."""
 
+    def end(self, name: str) -> str:
+        """End the invitation of a name, with all its connections; why that failed, empty if it did not."""
+        return "nobody is invited"
+
     @abstractmethod
     def close(self) -> None:
         """Release what it holds."""
@@ -196,6 +205,11 @@ class LearnerLink(ABC):
 def name_of(worker: str) -> str:
     """The name that a worker belongs to, such as alice of alice.1.5f3a9c."""
     return worker.partition(".")[0]
+
+
+def round_of(sequence: int) -> tuple[int, int]:
+    """The round that a chunk belongs to, and its place in it, from 0 on."""
+    return divmod(sequence - 1, ROUND)
 
 
 def version_of(generation: int, number: int) -> int:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from soulsai.acting.rollouts import ROLLOUT
-from soulsai.experience import LARGEST, Chunk, Ended, Limits, Schema
+from soulsai.experience import LARGEST, Chunk, Ended, Limits, Proof, Schema
 from soulsai.replay.n_step import TRANSITION
 from soulsai.transport.chunks import MOST_STEPS_PER_ROW, pack_chunk, unpack_chunk
 from soulsai.transport.frames import BadFrame, Kind, decode, encode, peek
@@ -382,3 +382,37 @@ def test_actions_that_do_not_exist_are_not_sent(value):
     for chunk in (transitions(), rollout()):
         with pytest.raises(MisuseError, match="of 5 that there are"):
             pack(changed(chunk, actions=poked(chunk.columns["actions"], value)))
+
+
+PROOF = Proof("0123456789abcdef", np.arange(12).reshape(4, 3) % A)
+
+
+@pytest.mark.parametrize("chunk", [transitions(), rollout()], ids=["transitions", "rollouts"])
+def test_how_to_play_it_again_comes_with_it(chunk):
+    _, back = read(pack(replace(chunk, proof=PROOF)), schema_of(chunk))
+    assert back.proof.environment == PROOF.environment
+    assert back.proof.actions.tolist() == PROOF.actions.tolist()
+    assert read(pack(chunk), schema_of(chunk))[1].proof is None
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"played": None},
+        {"environment": None},
+        {"played": np.zeros(12, np.uint8)},
+        {"played": np.zeros((2, 3, 2), np.uint8)},
+        {"played": np.zeros((4, 3), np.int64)},
+        {"played": np.zeros((0, 3), np.uint8)},
+        {"played": np.full((4, 3), A, np.uint8)},
+        {"environment": np.full(8, 200, np.uint8)},
+        {"environment": np.full(201, 65, np.uint8)},
+        {"environment": np.zeros((2, 2), np.uint8)},
+        {"environment": np.zeros(8, np.float32)},
+    ],
+)
+def test_a_proof_that_is_none_is_refused(arrays):
+    frame = decode(pack(replace(transitions(), proof=PROOF)), Kind.CHUNK)
+    kept = {name: array for name, array in (frame.arrays | arrays).items() if array is not None}
+    about = {name: getattr(frame.header, name) for name in ("run", "worker", "sequence", "policy", "rows", "steps")}
+    assert refusal(encode(Kind.CHUNK, **about, arrays=kept), TRANSITIONS)[0] == "invalid"

@@ -15,15 +15,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
-from redis.exceptions import ResponseError, WatchError
+from redis.exceptions import RedisError, ResponseError, WatchError
 
 from soulsai.errors import TransportError
 from soulsai.transport.links import Account, LearnerLink, Message, name_of
-from soulsai.transport.redis.access import set_locked
+from soulsai.transport.redis.access import invited, set_locked
 from soulsai.transport.redis.accounts import LOSSES, MOST_CHUNKS, Accounts, Counts, account_of
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import FIRST_PAUSE_S, LONGEST_PAUSE_S, Refused, Retry, connect
 from soulsai.transport.redis.entries import HEAD, LARGEST_ENTRY, MOST_ROWS, Beat, Entry, read_entry
+from soulsai.transport.redis.invitations import end_invitation
 from soulsai.transport.redis.keys import Keys
 from soulsai.transport.redis.quota import DEFAULT, Quota
 from soulsai.transport.redis.report import MOST_BEATS, SILENT_AFTER_S, Snapshot, is_beating, snapshot
@@ -182,6 +183,8 @@ class RedisLearnerLink(LearnerLink):
 
     While Redis cannot be reached nothing comes, and what is settled or published is written when it is back.
     """
+
+    has_invitations = True
 
     def __init__(
         self,
@@ -386,6 +389,18 @@ class RedisLearnerLink(LearnerLink):
         self._locked.pop(name, None)
         self._flooding.discard(name)
         self._say(f"{name} is not invited any more, and nothing of it is left in Redis")
+
+    def end(self, name: str) -> str:
+        """End the invitation of a name, as `souls revoke` does; why that failed, empty if it did not."""
+        if self._failing_since_s is not None:
+            return "Redis does not answer"
+        try:
+            with self._lock:
+                if name in invited(self._client, self._keys):
+                    end_invitation(self._client, self._keys, name, self._say)
+        except (TransportError, RedisError, OSError) as error:
+            return str(error)
+        return ""
 
     # What is acknowledged
 

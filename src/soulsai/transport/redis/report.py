@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import redis
@@ -41,10 +41,13 @@ MOST_BEATS = 2000
 """Workers of one name that are looked at."""
 RATES, MOST_ROWS_OF_RUN = "rates", "most_rows"
 """What the learner tells: the steps a second that it receives from each worker, and the rows of a message at most."""
+NEWCOMERS, ENDED = "newcomers", "ended"
+"""The same: names on probation with their fights that were played again, and names found out with how."""
 EARLY_S = 60
 """How far a heartbeat may be ahead of the clock of Redis."""
 PARTS = ("learner", "workers", "names", "total", "unreadable")
 
+T = TypeVar("T")
 Report = dict[str, Any]
 """With these parts, and `open` where the rows on their way were counted."""
 
@@ -156,13 +159,14 @@ def snapshot(admin: redis.Redis, keys: Keys, *, entries: bool) -> Snapshot:
         refused={name_of(who): one.refused for who, one in counts.items() if one.refused},
         in_flight=in_flight,
         is_counted=entries,
-        rates=_rates(learner.get(RATES, "")),
+        rates=_told(learner, RATES, float),
     )
 
 
-def _rates(text: str) -> dict[str, float]:
+def _told(learner: Mapping[str, str], key: str, kind: type[T]) -> dict[str, T]:
+    """What the learner tells of each worker or name."""
     try:
-        return msgspec.json.decode(text, type=dict[str, float])
+        return msgspec.json.decode(learner.get(key, ""), type=dict[str, kind])  # type: ignore[valid-type]
     except msgspec.MsgspecError:
         return {}  # of another version, or none yet
 
@@ -179,12 +183,14 @@ def report_of(seen: Snapshot, *, silent_after_s: float = 0.0, hang_s: float = 0.
     accounts = [seen.account(worker) for worker in seen.lives()]
     workers = [_worker(seen, account, silent_after_s, hang_s) for account in accounts]
     report: Report = {
-        "learner": {key: value for key, value in seen.learner.items() if key != RATES},
+        "learner": {key: value for key, value in seen.learner.items() if key not in (RATES, NEWCOMERS, ENDED)},
         "workers": workers,
         "names": _names(workers),
         "total": _account(_sum(accounts)),
         "unreadable": dict(seen.unreadable),
         "refused": {name: dict(refused) for name, refused in seen.refused.items()},
+        NEWCOMERS: _told(seen.learner, NEWCOMERS, int),
+        ENDED: _told(seen.learner, ENDED, str),
     }
     if seen.is_counted:
         report["open"] = {
