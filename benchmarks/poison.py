@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -89,17 +90,23 @@ def train(folder: Path, steps: int, seed: int, liars: tuple[str, ...], checks: s
             found = look_at(admin, Keys(served.fleet.run))
     for worker in workers:
         worker.wait(LEAVE_S)
-    reader = MetricsReader(folder)
-    share = [row["time/check"] for row in reader.rows() if "time/check" in row]
     return {
         **judge(fleet.run),
         "seconds": round(took_s, 1),
         "stored": {name: told["stored"] for name, told in found["names"].items()},
         "dropped": found["total"]["dropped"],
         "out": found["ended"],
-        "check_share_of_time": round(float(np.mean(share)), 4) if share else 0.0,
+        "check_share_of_time": round(_check_share(folder), 4),
         "said": [line for line in said if "not played" in line or "removed from" in line],
     }
+
+
+def _check_share(folder: Path) -> float:
+    """Share of the learner's time that went into checks."""
+    rows: list[Any] = list(MetricsReader(folder).rows())
+    spans = [row["elapsed_s"] - before["elapsed_s"] for before, row in pairwise(rows)]
+    checks = [row.get("time/check", 0.0) * span for row, span in zip(rows[1:], spans, strict=True)]
+    return sum(checks) / max(sum(spans), 1e-9)
 
 
 def _workers(served: Served, liars: tuple[str, ...]) -> list[subprocess.Popen[bytes]]:
