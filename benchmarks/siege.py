@@ -53,7 +53,7 @@ SETTINGS = (
     "run.log_every_s=0.5", "q.double=true", "q.n_step=3", "q.batch=128", "q.burst=16", "q.update_every=8",
     "q.target=soft", "q.target_period=1", "q.tau=0.01", "q.learning_rate=1e-3", "q.warmup_steps=1000",
     "q.epsilon_steps=6000", "network.hidden=[64,64]", "replay.capacity=50000", "fleet.number=8", "fleet.chunk_rows=256",
-    "fleet.chunk_s=0.5", "fleet.max_chunks=512", "fleet.beat_s=1", "fleet.silent_after_s=4", "fleet.largest_share=0.6",
+    "fleet.chunk_s=0.5", "fleet.max_chunks=512", "fleet.beat_s=1", "fleet.silent_after_s=4",
     f"fleet.memory_mb={MEMORY_MB}",
 )  # fmt: skip
 PACE = 50.0

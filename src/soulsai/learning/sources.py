@@ -49,6 +49,8 @@ PROBATION = "probation"
 WRONG = "wrong"
 """Why rows are dropped that are not what was played, with everything else of their name."""
 NEW, KNOWN = "new", "known"
+ACTIVE_S = 60.0
+"""For so long after its last chunk a name counts as one of those who give."""
 WINDOW_UPDATES = 10
 """Updates over which shares are counted where there is no replay."""
 MOST_WAITING = 65_536
@@ -247,6 +249,7 @@ class FleetSource(Source):
         self._taken: deque[Arrival] = deque()  # given to the learner, not yet acknowledged
         self._taken_bytes = 0
         self._rates = Rates()
+        self._heard_s: dict[str, float] = {}  # when something came of a name for the last time
         self.givers = Givers(WINDOW_UPDATES * self._rows_of_update or config.replay.capacity)
         self._apart = Givers(self.givers.capacity)  # rows of names on probation, and of all others
         self._ended: dict[str, str] = {}  # names that were found out, and how
@@ -286,6 +289,7 @@ class FleetSource(Source):
         if self._rows_of_update:
             self._gate(is_open=False)
         given, rows, steps = list[Arrival](), 0, 0
+        active = {name for name, heard_s in self._heard_s.items() if time.monotonic() - heard_s < ACTIVE_S}
         dropped: list[tuple[Message, str]] = []
         first = learner.store.added if learner.store is not None else self.givers.added
         while self._waiting and (not self._rows_of_update or rows < self._rows_of_update):
@@ -294,7 +298,7 @@ class FleetSource(Source):
             arrival = self._waiting.popleft()
             name, count, fleet = name_of(arrival.message.worker), arrival.header.rows, self._config.fleet
             self._waiting_rows -= count
-            if self.givers.is_over(name, count, fleet.largest_share, fleet.share_names):
+            if self.givers.is_over(name, count, fleet.largest_share, fleet.share_names, active):
                 dropped.append((arrival.message, SHARE))
                 continue
             self.givers.add(name, count, first + rows)
@@ -467,7 +471,7 @@ class FleetSource(Source):
             self._waiting_rows = sum(one.header.rows for one in self._waiting)
             return WRONG
         is_known = checks.vouch(arrival.header)
-        if not is_known and apart.is_over(NEW, rows, self._config.fleet.probation_share, 1):
+        if not is_known and apart.is_over(NEW, rows, self._config.fleet.probation_share, 0, ()):
             return PROBATION
         apart.add(KNOWN if is_known else NEW, rows, apart.added)
         return ""
@@ -494,6 +498,7 @@ class FleetSource(Source):
         fights = int(ended.standard.sum()) if self._config.world == "fight" else 0
         wins = int(ended.won[ended.standard].sum()) if fights else 0
         self._rates.add(message.worker, chunk.steps)
+        self._heard_s[name_of(message.worker)] = time.monotonic()
         return Arrival(replace(message, played=Played(chunk.steps, len(ended.lengths), fights, wins)), header, chunk)
 
     def _drop_stale(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 FULL_SHARES = 20
 """Shares mean something where there are so many times as many rows as in the chunk that is looked at."""
+TRIFLE = 0.02
+"""A name with less than this share of the rows does not count as one of several."""
 
 
 class Givers:
@@ -45,10 +47,14 @@ class Givers:
                 self._spans.appendleft((first + gone, end, name))
         self._rows += Counter()  # without those that have none left
 
-    def is_over(self, name: str, rows: int, share: float, names: int) -> bool:
-        """Whether with so many more rows a name would have more than its share, once there are so many names."""
+    def is_over(self, name: str, rows: int, share: float, names: int, active: Container[str]) -> bool:
+        """Whether with so many more rows a name would have more than its share, once so many `active` names give some.
+
+        Without those who have left or give next to nothing: they would keep everybody else at their shares for ever.
+        """
         total = self._rows.total()
-        if len(self._rows) < names or total < FULL_SHARES * rows:
+        counted = sum(count >= TRIFLE * total and who in active for who, count in self._rows.items())
+        if counted < names or total < FULL_SHARES * rows:
             return False
         return self._rows[name] + rows > share * (total + rows)
 

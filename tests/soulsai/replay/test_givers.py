@@ -38,13 +38,26 @@ def test_a_share_counts_once_there_are_enough_names():
     for name in ("a", "b", "c", "d"):
         givers.add(name, 100, added)
         added += 100
-    assert not givers.is_over("a", 10, 0.3, 5)
+    assert not givers.is_over("a", 10, 0.3, 5, "abcde")
     givers.add("e", 100, added)
-    assert not givers.is_over("a", 10, 0.3, 5)
+    assert not givers.is_over("a", 10, 0.3, 5, "abcde")
     givers.add("a", 70, added + 100)
-    assert givers.is_over("a", 10, 0.3, 5)
-    assert not givers.is_over("b", 10, 0.3, 5)
-    assert not givers.is_over("a", 100, 0.3, 5)  # too few rows to speak of shares
+    assert givers.is_over("a", 10, 0.3, 5, "abcde")
+    assert not givers.is_over("b", 10, 0.3, 5, "abcde")
+    assert not givers.is_over("a", 100, 0.3, 5, "abcde")  # too few rows to speak of shares
+
+
+def test_names_that_have_left_or_gave_a_single_row_hold_nobody_up():
+    givers = Givers(10_000)
+    for number, name in enumerate("abcde"):
+        givers.add(name, 100, 100 * number)
+    givers.add("a", 100, 500)
+    assert givers.is_over("a", 10, 0.3, 5, "abcde")
+    assert not givers.is_over("a", 10, 0.3, 5, "ab")  # the others have left
+    two = Givers(10_000)
+    for number, (name, rows) in enumerate([("a", 500), ("b", 500), ("c", 1), ("d", 1), ("e", 1)]):
+        two.add(name, rows, 1000 * number)
+    assert not two.is_over("a", 10, 0.3, 5, "abcde")
 
 
 def test_rows_are_removed_with_their_priorities():
