@@ -50,7 +50,7 @@ SHADOW_BYTES = 1 << 30
 """Memory of all shadows together, about; beyond it the oldest of the name that has most of them goes."""
 FEWEST_SHADOWS = 8
 BUILD_SHARE, BUILD_S = 0.02, 10.0
-"""Share of processor time that worlds may be made for one name, whose workers may all begin at once: so many seconds."""
+"""Share of processor time for making worlds of one name, whose workers may all begin at once: so many seconds."""
 MOST_LIVES = 4096
 """Workers whose place is remembered; of those not heard of for longest, a round is not judged to its end."""
 
