@@ -50,7 +50,7 @@ SHADOW_BYTES = 1 << 30
 """Memory of all shadows together, about; beyond it the oldest of the name that has most of them goes."""
 FEWEST_SHADOWS = 8
 BUILD_SHARE, BUILD_S = 0.02, 10.0
-"""Share of the time that worlds may be made for one name, whose workers may all begin at once: so many seconds."""
+"""Share of processor time for making worlds of one name, whose workers may all begin at once: so many seconds."""
 MOST_LIVES = 4096
 """Workers whose place is remembered; of those not heard of for longest, a round is not judged to its end."""
 
@@ -242,9 +242,9 @@ class Checks:
 
     def _shadow(self, worker: str, number: int) -> Shadow | None:
         """One that plays a round again; None for a name that begins more of them than workers do."""
-        began_s = time.monotonic()
-        building = self._building.setdefault(name_of(worker), Bucket(BUILD_SHARE, BUILD_S, began_s))
-        if building.wait_s(0.0, began_s) > 0.0:
+        now_s, began_s = time.monotonic(), time.thread_time()
+        building = self._building.setdefault(name_of(worker), Bucket(BUILD_SHARE, BUILD_S, now_s))
+        if building.wait_s(0.0, now_s) > 0.0:
             return None
         with_shadow = [who for who, life in self._lives.items() if life.shadow is not None and who != worker]
         if len(with_shadow) >= self._most_shadows:
@@ -252,7 +252,7 @@ class Checks:
             self._lives[next(who for who in with_shadow if name_of(who) == crowded)].shadow = None
         world = build_world(self._own)
         world.reset(world_seed(self._config.run.seed, worker, number))
-        building.take(time.monotonic() - began_s)
+        building.take(time.thread_time() - began_s)
         return Shadow(self._config, self._algorithm, self._schema, world, self._networks)
 
     def _load(self, version: int) -> bool:

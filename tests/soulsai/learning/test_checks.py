@@ -100,6 +100,7 @@ class Fleet:
 def make_fleet(memory_link, monkeypatch):
     """A function that makes a learner; each round of its workers is short."""
     monkeypatch.setattr(workers, "ROUND_EPISODES", 2)
+    monkeypatch.setattr(checks_module, "BUILD_S", 1e9)  # so short that worlds are made all the time
     monkeypatch.setattr(workers, "SHORTEST_WAIT_S", 0.0)
     monkeypatch.setattr(workers, "LONGEST_WAIT_S", 0.0)  # for a policy that comes of what nobody has learned from
 
