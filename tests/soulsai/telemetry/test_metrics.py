@@ -15,7 +15,7 @@ epsilon beta gradient/norm learning_rate updates steps_per_s updates_per_s game_
 replay/priority_max time/act temperature boss_health_left/all episode/length_evaluation
 win_rate/against/vordt updates_refused loss/clone clone/agreement clone/held_out demo_share
 fleet/workers fleet/version fleet/lag fleet/age_s fleet/oldest_s fleet/sent fleet/stored fleet/in_flight
-fleet/dropped/stale fleet/updates_skipped
+fleet/dropped/stale fleet/updates_skipped fleet/checked fleet/newcomers fleet/ended
 """
 
 
@@ -44,6 +44,7 @@ def test_counters_only_grow():
     assert {each.name for each in METRICS.values() if each.kind == "counter"} == {
         "episodes", "wins", "time_outs", "updates", "updates_refused", "game_hours",
         "fleet/version", "fleet/sent", "fleet/stored", "fleet/dropped/<reason>", "fleet/updates_skipped",
+        "fleet/checked", "fleet/ended",
     }  # fmt: skip
 
 
