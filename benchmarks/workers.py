@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -51,16 +52,23 @@ def measure(folder: Path, workers: int, seconds: float) -> dict[str, Any]:
         try:
             first_s = _wait(lambda: _sent(look_at(client, Keys(fleet.run))) > before, join) - began_s
             all_s = _wait(lambda: _playing(look_at(client, Keys(fleet.run))) >= workers, join) - began_s
+            rows = len(_oldest_s(folder))
             time.sleep(seconds)
             found = look_at(client, Keys(fleet.run))
-            oldest_s = float(found["learner"].get("oldest_s", "nan"))
+            oldest_s = _oldest_s(folder)[rows:] or [float("nan")]
             memory = _memory(join.pid)
         finally:
             join.terminate()
             join.wait(60.0)
     pace = sum(worker["steps_per_s"] for worker in found["workers"] if worker["state"] in BUSY)
     return {"workers": workers, "first_rows_s": first_s, "all_play_s": all_s, "steps_per_s": pace,
-            "oldest_s": oldest_s, **memory}  # fmt: skip
+            "oldest_s": statistics.median(oldest_s), "oldest_ever_s": max(oldest_s), **memory}  # fmt: skip
+
+
+def _oldest_s(folder: Path) -> list[float]:
+    """How old the oldest chunk was that came since the row of metrics before."""
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [row["fleet/oldest_s"] for row in rows if "fleet/oldest_s" in row]
 
 
 def _memory(pid: int) -> dict[str, float]:
