@@ -161,8 +161,8 @@ def test_command_exists_with_its_options(page, text):
         assert set(config.run.accept) <= set(MEANINGS)
 
 
-def test_every_command_is_in_the_readme():
-    told = {tuple(words_of(text)) for page, text in SOULS if page == "README.md"}
+def test_every_command_is_in_the_reference():
+    told = {tuple(words_of(text)) for page, text in SOULS if page == "docs/commands.md"}
     missing = [verb for verb in verbs() if not any(words[: len(verb)] == verb for words in told)]
     assert missing == []
 
@@ -197,10 +197,9 @@ def test_tables_say_what_is_in_the_preset(preset, keys, cell):
     assert numbers == [word for value in values for word in shown(value)]
 
 
-def test_the_readme_lists_every_preset():
-    rows = re.findall(
-        r"^\| (`.*?) \|.*\|$", text_of(ROOT / "README.md").partition("| preset | trains |")[2], re.MULTILINE
-    )
+def test_every_preset_is_in_the_reference():
+    reference = text_of(ROOT / "docs" / "commands.md").partition("| preset | trains |")[2]
+    rows = re.findall(r"^\| (`.*?) \|.*\|$", reference, re.MULTILINE)
     table = [name for row in rows for name in INLINE.findall(row)][: len(preset_names())]
     assert sorted(table) == sorted(preset_names())
 
@@ -219,3 +218,17 @@ def test_named_functions_are_where_the_page_says(page):
 def test_links_lead_somewhere(page):
     targets = [target.partition("#")[0] for target in LINK.findall(prose(page)) if "://" not in target]
     assert [target for target in targets if target and not (page.parent / target).exists()] == []
+
+
+def anchors_of(page):
+    """The anchors of a page's headings, as GitHub names them."""
+    headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    texts = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", text).replace(" ", "-") for text in texts}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_to_headings_lead_somewhere(page):
+    links = [target.partition("#") for target in LINK.findall(prose(page)) if "://" not in target and "#" in target]
+    places = [((page.parent / file if file else page).resolve(), anchor) for file, _, anchor in links]
+    assert [(file.name, anchor) for file, anchor in places if anchor not in anchors_of(file)] == []
