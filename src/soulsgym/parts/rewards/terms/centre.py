@@ -36,7 +36,7 @@ def begin_centre(fight: Any, memory: Any, facts: Any) -> None:
 
 @term(
     "centre",
-    "metres nearer to the middle of the arena, where the player is farther than 4 m from it and lives",
+    "metres moved towards the middle of the arena, while the player is alive and more than 4 m from it",
     begin=begin_centre,
     memory=[("centre_m", "f8")],
     facts=middle,

@@ -17,7 +17,7 @@ def begin_closing(fight: Any, memory: Any) -> None:
 
 @term(
     "closing",
-    "metres nearer to the boss, counted beyond 4 m",
+    "metres moved towards the boss, beyond 4 m",
     begin=begin_closing,
     memory=[("boss_m", "f8")],
 )

@@ -18,7 +18,7 @@ def begin_combo(fight: Any, memory: Any) -> None:
 
 @term(
     "combo",
-    "0.1, 0.2, ... 1 for hits landed one after the other without one taken",
+    "0.1, 0.2, ... 1 for successive hits landed without being hit",
     begin=begin_combo,
     memory=[("hits", "i8")],
 )

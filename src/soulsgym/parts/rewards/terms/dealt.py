@@ -8,7 +8,7 @@ from soulsgym.compiling import inner
 from soulsgym.parts.rewards.term import term
 
 
-@term("dealt", "share of the boss's health dealt")
+@term("dealt", "damage dealt, as a share of the boss's health")
 @inner
 def dealt(fight: Any) -> Any:
     """By the boss's full health."""

@@ -9,7 +9,7 @@ from soulsgym.parts.rewards.term import term
 from soulsgym.parts.rewards.terms.end import end
 
 
-@term("death", "-1 when the player has died or fallen")
+@term("death", "-1 when the player dies or falls")
 @inner
 def death(fight: Any) -> Any:
     """The worse half of `end`."""

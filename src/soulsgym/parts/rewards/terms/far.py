@@ -28,7 +28,7 @@ def begin_far(fight: Any, memory: Any) -> None:
 
 @term(
     "far",
-    "minus how far beyond 4 m the boss is, 1 at 10 m and more; for every environment step",
+    "for every environment step, minus the distance to the boss beyond 4 m, scaled to 1 at 10 m or more",
     begin=begin_far,
     memory=[("step", "i8")],
 )

@@ -8,7 +8,7 @@ from soulsgym.compiling import inner
 from soulsgym.parts.rewards.term import term
 
 
-@term("taken", "minus the share of the player's health lost")
+@term("taken", "minus the damage taken, as a share of the player's health")
 @inner
 def taken(fight: Any) -> Any:
     """By the player's full health."""

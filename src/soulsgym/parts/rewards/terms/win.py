@@ -9,7 +9,7 @@ from soulsgym.parts.rewards.term import term
 from soulsgym.parts.rewards.terms.end import end
 
 
-@term("win", "1 when the boss has died")
+@term("win", "1 when the boss dies")
 @inner
 def win(fight: Any) -> Any:
     """The better half of `end`."""
