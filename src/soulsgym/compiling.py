@@ -59,7 +59,7 @@ def sources_of(function: Any) -> str | None:
 
 
 def _collect(given: Any, pieces: dict[CodeType, str]) -> None:
-    function, options = (given.py_func, sorted(given.targetoptions.items())) if is_compiled(given) else (given, "")
+    function, options = (given.py_func, _options_of(given)) if is_compiled(given) else (given, "")
     captured = [cell.cell_contents for cell in function.__closure__ or ()]
     codes = [function.__code__]
     for code in codes:
@@ -75,6 +75,12 @@ def _collect(given: Any, pieces: dict[CodeType, str]) -> None:
                 pieces[code] += f" {value!r}"
             elif not (isinstance(value, CodeType) or any(value is module for module in UNCHANGING)):
                 raise TypeError(f"{value!r} may differ from one start to the next")
+
+
+def _options_of(given: Any) -> list[Any]:
+    """In the same order in every process: that of a set of words differs."""
+    options = given.targetoptions.items()
+    return sorted((name, sorted(value) if isinstance(value, set) else value) for name, value in options)
 
 
 def _is_constant(value: Any) -> bool:

@@ -1,7 +1,9 @@
 """What is compiled is kept on disk, and made again when anything it is compiled from has changed."""
 
+import os
 import pkgutil
 import re
+import subprocess
 import sys
 from importlib import import_module, reload
 
@@ -30,7 +32,8 @@ def double(x):
 
 
 def kept_functions():
-    for place in ("soulsgym.sim", "soulsgym.parts", "soulsai.ops", "soulsai.networks", "soulsai.replay"):
+    for place in ("soulsgym.sim", "soulsgym.parts", "soulsai.ops", "soulsai.networks", "soulsai.replay",
+                  "soulsai.algorithms"):  # fmt: skip
         for found in pkgutil.walk_packages(import_module(place).__path__, f"{place}."):
             for given in vars(import_module(found.name)).values():
                 if isinstance(given, Dispatcher) and "NullCache" not in type(given._cache).__name__:
@@ -41,6 +44,19 @@ def test_every_function_that_is_kept_is_known_by_all_its_sources():
     kept = set(kept_functions())
     assert len(kept) > 20
     assert not [one for one in kept if not re.search("-[0-9a-f]{16}$", one.py_func.__qualname__)]
+
+
+def test_another_process_finds_what_was_kept():
+    kept = f"set(runpy.run_path({__file__!r})['kept_functions']())"
+    script = f"import runpy; print(*sorted(one.py_func.__qualname__ for one in {kept}))"
+    names = [
+        subprocess.run(
+            [sys.executable, "-c", script], env=os.environ | {"PYTHONHASHSEED": seed}, text=True, check=True,
+            stdout=subprocess.PIPE, timeout=120,
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert names[0] == names[1]
 
 
 @pytest.mark.parametrize("change", [{"what": "x * 2 + 0"}, {"limit": 9}])

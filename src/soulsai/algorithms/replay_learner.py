@@ -82,19 +82,23 @@ class ReplayLearner(Learner):
         return self.counters.updates_owed >= self._burst and len(self._rows) >= len(self._batch)
 
     def has_room(self, steps: int) -> bool:
-        """Whether gradient steps are owed for a few chunks at most after so many steps more."""
+        """Whether gradient steps are owed for a few chunks at most after so many steps more, or rows are too few."""
+        if len(self._rows) < len(self._batch):
+            return True
         after = self.counters.steps + steps
         owed = min(steps, max(0, after - self._warmup_steps)) / self._update_every
         return self.counters.updates_owed + owed <= CHUNKS_AHEAD * self._owed_for_a_chunk
 
     def update(self, limit_s: float) -> Metrics:
-        """The gradient steps that are owed, a burst at a time."""
+        """The gradient steps that are owed, a burst at a time; one at least, however busy the machine is."""
         until_s = time.monotonic() + limit_s
         metrics: Metrics = {}
-        while self.is_due and time.monotonic() < until_s:
+        while self.is_due:
             self.counters.updates_owed -= self._burst
             for _ in range(self._burst):
                 metrics = self.learn_once()
+            if time.monotonic() >= until_s:
+                break
         return metrics
 
     def remember_demos(self, rows: dict[str, Array]) -> None:

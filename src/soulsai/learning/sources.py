@@ -53,8 +53,13 @@ ACTIVE_S = 60.0
 """For so long after its last chunk a name counts as one of those who give."""
 WINDOW_UPDATES = 10
 """Updates over which shares are counted where there is no replay."""
-MOST_WAITING = 65_536
-"""Rows that may wait for a learner that is behind; of more it takes some, though it cannot learn as much from them."""
+MOST_WAITING = 16_384
+"""Rows that may wait for a learner that is behind; of more it takes some, though it cannot learn as much from them.
+
+It was four times as much: then rows of 100 games, which bring twice what a core learns from, waited for over a minute.
+"""
+AT_ONCE = 32
+"""Chunks that a learner takes at once when it has learned from everything before."""
 UNSAVED_BYTES = 64 << 20
 """Experience that is stored but in no checkpoint stays with the transport; so much of it calls for one."""
 
@@ -256,7 +261,7 @@ class FleetSource(Source):
         self._refused: set[str] = set()  # those of them that could not be revoked yet
         self._to_forget: list[str] = []
         self._number = self._workers = 0  # of the newest policy; of live workers when last looked at
-        self._published_updates = -1
+        self._published_updates = self._first_updates = -1
         self._published_s = self._looked_s = float("-inf")
         self._is_open: bool | None = None
         self._lags: list[int] = []
@@ -276,6 +281,7 @@ class FleetSource(Source):
 
     def begin(self, learner: Learner) -> None:
         """Publish the first policy."""
+        self._first_updates = learner.counters.updates
         self._publish(learner)
 
     def next(self, learner: Learner) -> Sequence[Chunk]:
@@ -293,7 +299,7 @@ class FleetSource(Source):
         dropped: list[tuple[Message, str]] = []
         first = learner.store.added if learner.store is not None else self.givers.added
         while self._waiting and (not self._rows_of_update or rows < self._rows_of_update):
-            if self._is_enough(learner, steps):
+            if self._is_enough(learner, len(given), steps):
                 break
             arrival = self._waiting.popleft()
             name, count, fleet = name_of(arrival.message.worker), arrival.header.rows, self._config.fleet
@@ -310,8 +316,9 @@ class FleetSource(Source):
             self.link.settle((), dropped)
         self._taken += given
         self.link.mark_stored([arrival.message for arrival in given])
-        is_new = learner.counters.updates == self._published_updates  # the first gradient step takes long
-        if not self._rows_of_update and (self._waiting or is_new or not learner.has_room(steps)):
+        is_first = learner.counters.updates == self._first_updates  # the first gradient step takes long
+        is_full = learner.is_due and (bool(self._waiting) or not learner.has_room(steps))
+        if not self._rows_of_update and (is_first or is_full):
             self._gate(is_open=False)
         return [arrival.chunk for arrival in given]
 
@@ -389,6 +396,7 @@ class FleetSource(Source):
     def restore(self, saved: Checkpoint, learner: Learner) -> None:
         """Go on from a checkpoint."""
         notes: Mapping[str, Any] = saved.state["source"]
+        self._first_updates = learner.counters.updates
         self._number = max(self._number, int(notes["number"]))  # versions never repeat
         self.link.restore(notes["marks"])
         self._restore_givers(saved, learner)
@@ -415,10 +423,12 @@ class FleetSource(Source):
         stored = 0 if self._rows_of_update else len(self._taken)
         return lambda: self._acknowledge(stored)
 
-    def _is_enough(self, learner: Learner, steps: int) -> bool:
-        """Whether a learner that gets so many steps can soon learn from no more; the rest waits, unless it is much."""
-        if self._waiting_rows > MOST_WAITING or not (steps or learner.is_due):
+    def _is_enough(self, learner: Learner, chunks: int, steps: int) -> bool:
+        """Whether a learner that gets so much can soon learn from no more; the rest waits, unless it is much."""
+        if self._rows_of_update or self._waiting_rows > MOST_WAITING:
             return False
+        if not learner.is_due:
+            return chunks >= AT_ONCE
         return not learner.has_room(steps + self._waiting[0].chunk.steps if steps else 0)
 
     def _has_enough(self) -> bool:

@@ -146,10 +146,42 @@ def test_what_came_while_the_learner_was_busy_waits_for_its_gradient_steps(memor
     assert len(loop.learner.store) < came
     assert not memory_link.is_open
     learn_all(loop)
+    while loop.learner.is_behind:
+        loop.iterate()
     loop.iterate()
     counters = loop.counters
     assert counters.updates_skipped == 0
     assert counters.updates + counters.updates_owed == pytest.approx((counters.steps - 100) / 20, abs=10)
+    assert memory_link.is_open
+
+
+def test_a_learner_that_has_learned_from_everything_takes_what_came_and_lets_more_in(memory_link):
+    loop = loop_of(Q, memory_link)
+    play(Q, memory_link, 10)
+    later, memory_link.messages = memory_link.messages[2:], memory_link.messages[:2]
+    while not loop.counters.updates or loop.learner.is_due:
+        loop.iterate()
+    memory_link.messages = later
+    assert len(loop.source.next(loop.learner)) == 8
+    assert memory_link.is_open
+
+
+def test_a_learner_on_a_busy_machine_learns_whatever_the_time(memory_link):
+    loop = loop_of(Q, memory_link)
+    play(Q, memory_link, 2)
+    for chunk in loop.source.next(loop.learner):
+        loop.learner.take(chunk)
+    loop.learner.update(0.0)
+    assert loop.counters.updates == 1
+
+
+def test_workers_are_let_in_while_there_are_fewer_rows_than_a_batch(memory_link):
+    loop = loop_of(with_settings(Q, ["q.warmup_steps=0", "q.batch=2048"]), memory_link)
+    play(Q, memory_link, 8)
+    for _ in range(8):
+        loop.iterate()
+    assert len(loop.learner.store) == 800
+    assert loop.counters.updates == 0
     assert memory_link.is_open
 
 
