@@ -105,7 +105,7 @@ def run_session(
                 update_report(run)
                 return Outcome(finished=False)
             policy = final_policy(training)
-            outcome = _judged(run, config, policy, view)
+            outcome = _evaluate_at_the_end(run, config, policy, view)
             training.close("finished", outcome.worst)
             update_report(run)
             return outcome
@@ -156,7 +156,7 @@ def _is_fight(text: str) -> bool:
     return "returns" not in json.loads(text)
 
 
-def _judged(run: Run, config: Config, policy: NetworkPolicy, view: View) -> Outcome:
+def _evaluate_at_the_end(run: Run, config: Config, policy: NetworkPolicy, view: View) -> Outcome:
     episodes = config.run.final_fights
     if not episodes:
         return Outcome(finished=True)
