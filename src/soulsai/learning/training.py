@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import torch
 
+from soulsai.acting.episodes import GAME_S_PER_STEP
 from soulsai.acting.policy import NetworkPolicy
 from soulsai.checkpoints.store import Checkpoint
 from soulsai.config.schema import Config
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from soulsai.evaluation.evaluation import Evaluation
     from soulsgym.target import TargetOptions
 
-GAME_S_PER_STEP = 0.1
 WORKERS = "fleet/workers"
 WRITE_S = 120.0
 """How long a checkpoint may take to be written where the loop waits for it."""
