@@ -18,11 +18,11 @@ from soulsai.errors import ConfigError, DivergedError, RunError
 from soulsai.learning.demos import load_demos
 from soulsai.learning.evaluator import Evaluator, Snapshot
 from soulsai.learning.loading import start_from
-from soulsai.learning.loop import Loop
+from soulsai.learning.loop import Loop, build_loop
 from soulsai.learning.saving import CheckpointWriter, State, copy_parts
 from soulsai.learning.scoring import PolicyScore, score_policy
 from soulsai.learning.showing import EvaluationFiles
-from soulsai.learning.wiring import build_loop, build_worlds
+from soulsai.learning.wiring import build_worlds
 from soulsai.runs.requests import FORGET, KEPT, LOOK_EVERY_S, Requests, asked
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
