@@ -16,7 +16,8 @@ import torch
 from soulsai.algorithms.ppo.config import PPOConfig
 from soulsai.config import with_settings
 from soulsai.config.schema import Config
-from soulsai.learning.wiring import build_loop, build_worlds
+from soulsai.learning.loop import build_loop
+from soulsai.learning.wiring import build_worlds
 from soulsai.networks import ActorCritic
 
 FEWEST_ROUNDS = 5

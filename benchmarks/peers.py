@@ -20,8 +20,9 @@ from soulsai.acting.world import World
 from soulsai.algorithms.ppo.config import PPOConfig
 from soulsai.config import with_settings
 from soulsai.config.schema import Config
+from soulsai.learning.loop import build_loop
 from soulsai.learning.scoring import evaluate_policy
-from soulsai.learning.wiring import build_loop, build_world, build_worlds
+from soulsai.learning.wiring import build_world, build_worlds
 from soulsgym.batch import Step
 
 PACKAGE = "stable_baselines3"

@@ -24,9 +24,10 @@ from soulsai.config import config_from_toml, config_to_toml, load_preset, with_s
 from soulsai.config.schema import Config
 from soulsai.experience import Chunk, Schema
 from soulsai.learning.evaluator import Evaluator
+from soulsai.learning.loop import build_fleet_loop
 from soulsai.learning.sources import Start
 from soulsai.learning.training import Progress, Training
-from soulsai.learning.wiring import build_fleet_loop, build_worker, build_world, smallest
+from soulsai.learning.wiring import build_worker, build_world, smallest
 from soulsai.runs.run import Run
 from soulsai.runtime.redis_server import OwnServer
 from soulsai.transport.chunks import pack_chunk

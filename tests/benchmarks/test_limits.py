@@ -11,7 +11,8 @@ import torch
 from benchmarks import limits
 from benchmarks.limits import measure_ppo, measure_q, pass_back, update_times
 from soulsai.config import load_preset, with_settings
-from soulsai.learning.wiring import build_loop, build_worlds
+from soulsai.learning.loop import build_loop
+from soulsai.learning.wiring import build_worlds
 
 PPO = with_settings(
     load_preset("iudex"),

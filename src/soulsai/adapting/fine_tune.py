@@ -23,10 +23,10 @@ from soulsai.algorithms.algorithm import Learner
 from soulsai.algorithms.replay_learner import ReplayLearner
 from soulsai.config.schema import Config
 from soulsai.experience import Chunk
-from soulsai.learning.loop import Loop
+from soulsai.learning.loop import Loop, build_loop
 from soulsai.learning.session import run_session
 from soulsai.learning.sources import ActorSource
-from soulsai.learning.wiring import build_loop, build_world, game_parts
+from soulsai.learning.wiring import build_world, game_parts
 from soulsai.networks.parallel import Threads
 from soulsai.replay import Batch, ReplayStore, UniformSampler
 from soulsai.replay.sampler import saved

@@ -1,7 +1,7 @@
 """What an algorithm is: it brings its settings, networks, actor, learner, experience, metrics and preflight rules.
 
-Nothing outside of an algorithm's folder asks which one it is. `soulsai/algorithms/NAME/algorithm.py` defines ALGORITHM.
-Workers read it too, and have no torch: it is loaded where something learns.
+Nothing outside of an algorithm's folder asks which one it is. `soulsai/algorithms/NAME/algorithm.py` defines ALGORITHM
+and `learner.py` LEARNER. Workers read only the first, and have no torch: it is loaded where something learns.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from soulsai.config.algorithms import algorithm_settings
 from soulsai.config.schema import Config
 from soulsai.errors import ConfigError
 from soulsai.experience import Chunk, Schema, Sizes
+from soulsai.replay.n_step import TRANSITION
 from soulsai.telemetry.clock import LoopClock
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
 
 Networks: TypeAlias = "dict[str, PolicyNetwork]"
 LightNetworks: TypeAlias = dict[str, LightNetwork]
-Arrays: TypeAlias = "dict[str, torch.Tensor | npt.NDArray[Any]]"
-Parts: TypeAlias = "dict[str, Arrays]"
+Parts: TypeAlias = "dict[str, dict[str, torch.Tensor | npt.NDArray[Any]]]"
 Metrics: TypeAlias = "dict[str, float | torch.Tensor]"
 
 REFUSED = "updates_refused"
@@ -159,9 +159,13 @@ class Algorithm(ABC):
     can_have_workers = True
     """Whether other processes can play for it."""
 
-    @abstractmethod
+    def settings(self, config: Config) -> Any:
+        """Its section of a config."""
+        return getattr(config, self.name)
+
     def schema(self, config: Config, sizes: Sizes) -> Schema:
-        """What its experience looks like."""
+        """What its experience looks like: transitions for a replay."""
+        return Schema.of(TRANSITION, sizes)
 
     @abstractmethod
     def networks(self, config: Config, sizes: Sizes) -> Networks:
@@ -182,13 +186,14 @@ class Algorithm(ABC):
     ) -> Actor:
         """What plays with the networks; all its randomness comes from `seed`."""
 
-    @abstractmethod
     def learner(self, config: Config, sizes: Sizes, device: torch.device) -> Learner:
-        """What improves the networks."""
+        """What improves the networks: LEARNER of the module beside it, which has torch."""
+        kind: type[Learner] = import_module(f"soulsai.algorithms.{self.name}.learner").LEARNER
+        return kind(config, self.schema(config, sizes), device)
 
-    @abstractmethod
     def gamma(self, config: Config) -> float:
         """The discount of an environment step."""
+        return float(self.settings(config).gamma)
 
     def rows_of_update(self, config: Config) -> int:
         """Decisions that an update uses up; 0 for one that learns from a replay."""
@@ -196,7 +201,7 @@ class Algorithm(ABC):
 
     def decisions_of_row(self, config: Config) -> int:
         """Decisions whose rewards a row sums up, at most."""
-        return 1
+        return int(getattr(self.settings(config), "n_step", 1))
 
     def max_lag(self, config: Config) -> int | None:
         """Versions that the policy of a decision may be old; None if that does not matter."""

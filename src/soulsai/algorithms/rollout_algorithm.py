@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from soulsai.acting.actor import Actor
-from soulsai.acting.rollouts import RolloutActor
+from soulsai.acting.rollouts import ROLLOUT, RolloutActor
 from soulsai.acting.world import World, sizes_of
 from soulsai.algorithms.actor_critic import ActorCriticAlgorithm
 from soulsai.algorithms.algorithm import LightNetworks, Networks
 from soulsai.config.schema import Config
+from soulsai.experience import Schema, Sizes
 from soulsai.telemetry.clock import LoopClock
 
 
 class RolloutAlgorithm(ActorCriticAlgorithm):
     """Plays rollouts with one network."""
+
+    def schema(self, config: Config, sizes: Sizes) -> Schema:
+        """Rollouts."""
+        return Schema.of(ROLLOUT, sizes, self.settings(config).rollout)
 
     def actor(
         self,

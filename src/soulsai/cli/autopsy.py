@@ -9,9 +9,19 @@ import typer
 from rich.console import Console
 
 from soulsai.cli.eval import fight_settings
-from soulsai.cli.options import WHO, AsJson, OneFight, Seed, bar, choose_trained, print_json, run_argument, warn
+from soulsai.cli.options import (
+    RECORDINGS,
+    WHO,
+    AsJson,
+    OneFight,
+    Seed,
+    bar,
+    choose_trained,
+    print_json,
+    run_argument,
+    warn,
+)
 from soulsai.cli.tables import make_table
-from soulsai.cli.watch import RECORDINGS
 from soulsai.evaluation import evaluate
 from soulsai.evaluation.autopsy import Death, autopsy, causes_table, summary_of
 from soulsai.evaluation.fight_recorder import FightRecorder

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from soulsai.cli.options import Settings
 from soulsai.config import (
     check_names,
     config_to_toml,
@@ -31,9 +32,7 @@ def reference() -> None:
 @config.command()
 def show(
     preset: Annotated[str, typer.Argument(help="Preset, or a config file (.toml).")],
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
-    ] = None,
+    settings: Settings = None,
 ) -> None:
     """Print every setting of a preset as TOML.
 

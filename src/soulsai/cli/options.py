@@ -31,6 +31,7 @@ WHO = (
     "Folder or name of a run, zoo:NAME for an agent that comes with the package, an exported file (.onnx, .pt), or "
     "player:NAME for a scripted player."
 )
+RECORDINGS = (".npz", ".json")
 FIGHTS, FIGHTS_PER_FILE = 1000, 50
 SPEED, STEPPING = 3.0, "auto"
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")

@@ -21,6 +21,7 @@ import typer
 
 from soulsai.cli.options import (
     INTERRUPTED,
+    RECORDINGS,
     GameFlags,
     InGame,
     PartsFiles,
@@ -51,7 +52,6 @@ IN_GAME = ("fight.engine=game", "fight.number=1", "run.evaluate_every_steps=0", 
 TOGETHER_S = 0.5
 """Signals within this time are one wish to stop."""
 
-RECORDINGS = (".npz", ".json")
 UPDATED = "SOULS_UPDATED"
 """Says to the program that is started after an update what was installed, so that none follows another for ever."""
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")

@@ -13,6 +13,7 @@ import typer
 import soulsgym  # noqa: F401 (registers the ids)
 from soulsai.cli.eval import fight_settings
 from soulsai.cli.options import (
+    RECORDINGS,
     WHO,
     Boss,
     FightOptions,
@@ -44,7 +45,6 @@ from soulsgym.recordings.recording import Recording
 from soulsgym.spec import FightSpec, load_fight
 from soulsgym.state import Outcome
 
-RECORDINGS = (".npz", ".json")
 MOST_PX = 8192
 NO_WINDOW = "no window can be opened here; use --terminal, --html fight.html or --video fight.mp4 instead"
 DEFAULT_ENV, REHEARSED_ENV = "SoulsGymIudexSimDemo-v0", "SoulsGymIudexDemo-v0"
@@ -192,7 +192,7 @@ def record(
         env = REHEARSED_ENV
     one = load_candidate(who, latest=latest, warn=warn)
     names = _boss_and_variant(one.config, env, boss, variant)
-    made = _made(env, phase, names, flags)
+    made = _make_env(env, phase, names, flags)
     try:
         fighter = one.fighter(names.get("boss") or IN_THE_GAME[env][1]["boss"])
         with bar(f"{who} in {env}") as progress:
@@ -236,7 +236,7 @@ def _boss_and_variant(config: Config | None, env: str, boss: str, variant: str) 
     return {"boss": settings["boss"], "variant": settings["variant"]}
 
 
-def _made(env: str, phase: int, names: dict[str, str], flags: TargetFlags) -> BossEnv:
+def _make_env(env: str, phase: int, names: dict[str, str], flags: TargetFlags) -> BossEnv:
     known = (*SIMULATED, *IN_THE_GAME)
     if env not in known:
         raise MisuseError(f"environment {env!r} is not one that can be recorded{suggestion(env, known)}")

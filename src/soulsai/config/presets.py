@@ -24,7 +24,7 @@ def preset_names() -> tuple[str, ...]:
 
 def preset_description(name: str) -> str:
     """What a preset is for, in one line: the comment its file begins with."""
-    return _text(_preset_file(name, "presets")).partition("\n")[0].lstrip("#").strip()
+    return read_text(_preset_file(name, "presets")).partition("\n")[0].lstrip("#").strip()
 
 
 def load_preset(name: str) -> Config:
@@ -40,12 +40,12 @@ def config_from_toml(text: str, source: str) -> Config:
 def _load(file: Path, extended_by: tuple[Path, ...]) -> Config:
     """`extended_by` are the files that wait for this one."""
     is_preset = file.parent == FOLDER
-    return _config(_text(file), file.name if is_preset else str(file), (*extended_by, file))
+    return _config(read_text(file), file.name if is_preset else str(file), (*extended_by, file))
 
 
 def _config(text: str, source: str, files: tuple[Path, ...]) -> Config:
     """`files` are the file of the text, if it has one, and before it those that extend it."""
-    table = _table(text, source)
+    table = parse_toml(text, source)
     base = table.pop(EXTENDS, None)
     config = Config() if base is None else _load(_base_file(base, source, files), files)
     return checked(merged(config, table, source), source)
@@ -74,17 +74,19 @@ def _preset_file(name: str, source: str) -> Path:
     return FOLDER / f"{name}.toml"
 
 
-def _table(text: str, source: str) -> dict[str, Any]:
+def parse_toml(text: str, source: str) -> dict[str, Any]:
+    """The table in a TOML text, or a ConfigError that says what is wrong with it."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # beside bad TOML: numbers too long, lists too deep
         raise refusal(source, f"this is not TOML: {error}") from error
 
 
-def _text(file: Path) -> str:
+def read_text(file: Path, what: str = "config") -> str:
+    """The text of a file with settings, or a ConfigError that says why it cannot be read."""
     try:
         return file.read_text(encoding="utf-8-sig")  # some editors of Windows put a mark before the text
     except UnicodeDecodeError as error:
         raise refusal(str(file), f"byte {error.start} is not UTF-8; save the file as UTF-8") from error
     except OSError as error:
-        raise refusal(str(file), f"this config cannot be read: {error.strerror}") from error
+        raise refusal(str(file), f"this {what} cannot be read: {error.strerror}") from error

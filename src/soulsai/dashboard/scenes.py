@@ -25,7 +25,7 @@ from soulsai.evaluation.thoughts import PROBABILITY, FightFile, Thoughts, read_f
 from soulsai.evaluation.video import OUTCOMES, STEPS_PER_S, write_video
 from soulsgym.actions import ACTION_CONTROLS, DIRECTIONS
 from soulsgym.errors import MisuseError, RecordingError, SoulsError
-from soulsgym.render.areas import Stand
+from soulsgym.render.areas import Pose
 from soulsgym.render.history import FALL_MOVE, History
 from soulsgym.render.names import (
     UNKNOWN,
@@ -43,7 +43,7 @@ from soulsgym.state import NUM_ACTIONS, Fights, Outcome, action_mask_of, copied
 
 FORMAT = 1
 """Version of the scene; the player in the browser refuses others."""
-HERE = Stand(0.0, 0.0, 0.0)
+HERE = Pose(0.0, 0.0, 0.0)
 """Blows are drawn as seen by whoever strikes: the browser moves them along with the body."""
 INVULNERABLE, ROLLING, PARRYING, FALLING, OPENED, LOCKED = (1 << i for i in range(6))
 PROBABILITY_DIGITS, VALUE_DIGITS = 4, 3
@@ -297,7 +297,7 @@ def _drawn(fights: Fights, spec: FightSpec) -> dict[str, Any]:
     for i, fight in enumerate(fights):
         step_before = history.step
         history.notice(fight)
-        player = _seen_from(Stand.of(fight["boss_pose"]), fight["player_pose"])
+        player = _seen_from(Pose.of(fight["boss_pose"]), fight["player_pose"])
         if operations := drawing.operations(boss_blows(fight, HERE, player, spec, history.spans)):
             blows[i] = operations
         if operations := drawing.operations(player_blows(fight, HERE, spec)):
@@ -315,11 +315,11 @@ def _drawn(fights: Fights, spec: FightSpec) -> dict[str, Any]:
     }
 
 
-def _seen_from(boss: Stand, player: npt.NDArray[np.float32]) -> Stand:
+def _seen_from(boss: Pose, player: npt.NDArray[np.float32]) -> Pose:
     """Where the player stands for a boss in the middle of everything that looks along its axis."""
     dx, dy = float(player[0]) - boss.x_m, float(player[1]) - boss.y_m
     sine, cosine = math.sin(boss.heading_rad), math.cos(boss.heading_rad)
-    return Stand(cosine * dx - sine * dy, sine * dx + cosine * dy, float(player[3]) - boss.heading_rad)
+    return Pose(cosine * dx - sine * dy, sine * dx + cosine * dy, float(player[3]) - boss.heading_rad)
 
 
 def _steps(outline: tuple[int, ...]) -> list[int]:

@@ -36,7 +36,7 @@ WINDOW, AFTER = 20, 10
 STEP_S = 0.1
 MOST_SHIFT, WALKS = 5, (3, 5, 8)
 """Steps that a press may come earlier or later, and that a walk takes."""
-MOST_AT_ONCE, MOST_DEATHS = 40_000, 64
+MOST_AT_ONCE, MOST_DEATHS, MOST_CAUSES = 40_000, 64, 8
 SHOWN = 50
 """Steps before the death that both fights are shown from."""
 FIRST_ROLL, FIRST_ATTACK = 8, 16
@@ -101,11 +101,6 @@ def autopsy(recordings: Sequence[Recording]) -> list[Death]:
     parts = [group[low : low + MOST_DEATHS] for group in groups.values() for low in range(0, len(group), MOST_DEATHS)]
     deaths = [death for part in parts for death in _examine([fights[i] for i in part], [i + 1 for i in part])]
     return sorted(deaths, key=lambda death: death.fight)
-
-
-def causes_of(deaths: Sequence[Death]) -> list[tuple[str, int]]:
-    """The causes of deaths and how often they occurred, most frequent first."""
-    return Counter(death.cause for death in deaths).most_common()
 
 
 def check_repeatable(recording: Recording) -> None:
@@ -463,14 +458,14 @@ def summary_of(deaths: Sequence[Death], fights: int) -> str:
     )
 
 
-def causes_table(deaths: Sequence[Death], most: int = 8) -> list[tuple[str, str, str]]:
-    """Rows of share, cause, and the change that saves most often in that cause; beyond `most` they are summed up."""
-    rows, causes = [], causes_of(deaths)
-    for cause, number in causes[:most]:
+def causes_table(deaths: Sequence[Death]) -> list[tuple[str, str, str]]:
+    """Rows of share, cause, and the change that saves most often in that cause; the rarer ones are summed up."""
+    rows, causes = [], Counter(death.cause for death in deaths).most_common()
+    for cause, number in causes[:MOST_CAUSES]:
         words = Counter(_kind_of(death.change) for death in deaths if death.cause == cause)
         rows.append((f"{100 * number / len(deaths):.0f} %", cause, words.most_common(1)[0][0]))
-    if rest := sum(number for _, number in causes[most:]):
-        rows.append((f"{100 * rest / len(deaths):.0f} %", f"{len(causes) - most} other causes", ""))
+    if rest := sum(number for _, number in causes[MOST_CAUSES:]):
+        rows.append((f"{100 * rest / len(deaths):.0f} %", f"{len(causes) - MOST_CAUSES} other causes", ""))
     return rows
 
 

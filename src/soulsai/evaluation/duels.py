@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from soulsai.evaluation.evaluate import STEP_LIMIT
+from soulsai.evaluation.evaluate import STEP_LIMIT, played_steps
 from soulsai.evaluation.fighter import Fighter
-from soulsgym.actions import controls_of
 from soulsgym.batch import seed_number
 from soulsgym.engine import standard_starts
 from soulsgym.envs.simulated import FightSettings, fight_specs
@@ -52,12 +51,8 @@ def play_seeds(fighter: Fighter, settings: FightSettings, seeds: Sequence[int], 
     engine = SimEngine(
         fight_specs(settings)[0], number, phase=settings.phase, changes=settings.changes, randomize=settings.randomize
     )
-    everyone = np.ones(number, np.bool_)
-    engine.reset(everyone, standard_starts(number), np.array([seed_number(seed) for seed in seeds]))
-    fighter.begin(copied(engine.fights), everyone)
-    for _ in range(limit):
-        if not (engine.fights["outcome"] == Outcome.RUNNING).any():
-            break
-        engine.step(controls_of(fighter.act(copied(engine.fights))))
+    engine.reset(np.ones(number, np.bool_), standard_starts(number), np.array([seed_number(seed) for seed in seeds]))
+    for _ in played_steps(engine, fighter, limit):
+        pass
     engine.close()
     return copied(engine.fights)

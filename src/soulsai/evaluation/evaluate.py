@@ -118,7 +118,7 @@ def _play_round(
         tally.begin(engine.fights)
         if recorder is not None:
             recorder.begin(settings, first, count)
-        for before, actions, playing in played_steps(engine, fighter, settings):
+        for before, actions, playing in played_steps(engine, fighter, settings.step_limit, no_hit=settings.no_hit):
             tally.add(before, engine.fights, playing)
             if recorder is not None:
                 recorder.add(before, actions)
@@ -152,19 +152,19 @@ def begin_fights(engine: Engine, settings: EvaluationSettings, first: int, count
 
 
 def played_steps(
-    engine: Engine, fighter: Fighter, settings: EvaluationSettings
+    engine: Engine, fighter: Fighter, step_limit: int, *, no_hit: bool = False
 ) -> Iterator[tuple[Fights, Int64s, Flags]]:
     """Play until all fights are over; for every step the records before it, the actions, and who was playing."""
     fights = engine.fights
     fighter.begin(fights, np.ones(len(fights), np.bool_))
-    for _ in range(settings.step_limit):
+    for _ in range(step_limit):
         playing = fights["outcome"] == RUNNING
         if not playing.any():
             return
         actions = _checked(fighter.act(fights), playing)
         before = copied(fights)
         engine.step(controls_of(actions))
-        if settings.no_hit:
+        if no_hit:
             _end_at_hit(fights, playing)
         yield before, actions, playing
 

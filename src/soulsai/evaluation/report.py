@@ -33,8 +33,8 @@ def write_report(
         _head(title, metrics, evaluations),
         _evaluations(evaluations),
         _curves(metrics),
-        _section("Config", f"<pre>{text(config_toml)}</pre>" if config_toml.strip() else NO_DATA),
-        _section("Versions", _versions(versions)),
+        section("Config", f"<pre>{text(config_toml)}</pre>" if config_toml.strip() else NO_DATA),
+        section("Versions", _versions(versions)),
     )
     write_atomically(path, page_of(text(title), "".join(sections)))
 
@@ -44,7 +44,8 @@ def page_of(title: str, body: str, style: str = "") -> str:
     return Template(PAGE.read_text("utf-8")).substitute(title=title, body=body, style=style, script=script())
 
 
-def _section(title: str, body: str) -> str:
+def section(title: str, body: str) -> str:
+    """A part of a report under its title."""
     return f"<section><h2>{text(title)}</h2>{body}</section>"
 
 
@@ -91,13 +92,13 @@ _FACTS = (
 
 def _evaluations(evaluations: Sequence[Evaluation]) -> str:
     if not evaluations:
-        return _section("Evaluation", NO_DATA)
+        return section("Evaluation", NO_DATA)
     parts = [tables.overview(evaluations)]
     for i, each in enumerate(evaluations):
         summary = f"{text(tables.kind_of(each))}, seed {each.settings.seed}: {text(each.headline)}"
         opened = " open" if i == 0 else ""
         parts.append(f"<details{opened}><summary>{summary}</summary>{_details(each)}</details>")
-    return _section("Evaluation", "".join(parts))
+    return section("Evaluation", "".join(parts))
 
 
 def _details(evaluation: Evaluation) -> str:
@@ -115,15 +116,16 @@ def _details(evaluation: Evaluation) -> str:
 def _curves(metrics: MetricsReader) -> str:
     main, others = metric_charts(metrics)
     more = f"<details><summary>All other metrics</summary>{_grid(others)}</details>" if others else ""
-    return _section("Curves", _grid(main) + more)
+    return section("Curves", _grid(main) + more)
 
 
 def _grid(charts: Sequence[Chart]) -> str:
-    cards = (
-        f'<div class="card"><h4>{text(chart.title)}</h4><p class="note">{text(chart.note)}</p>{chart.body}</div>'
-        for chart in charts
-    )
-    return f'<div class="grid">{"".join(cards)}</div>' if charts else NO_DATA
+    return f'<div class="grid">{"".join(map(card, charts))}</div>' if charts else NO_DATA
+
+
+def card(chart: Chart) -> str:
+    """A chart in a grid of them."""
+    return f'<div class="card"><h4>{text(chart.title)}</h4><p class="note">{text(chart.note)}</p>{chart.body}</div>'
 
 
 def _versions(versions: Mapping[str, Any]) -> str:

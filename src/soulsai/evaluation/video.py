@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from soulsai.errors import RunError
 from soulsai.runs.files import check_new_file
@@ -40,8 +39,6 @@ OUTCOMES = {
     Outcome.FELL: "fell",
     Outcome.BROKEN: "broken off",
 }
-
-Picture = npt.NDArray[np.uint8]
 
 
 def ending_of(fight: np.void, spec: FightSpec) -> str:

@@ -15,12 +15,12 @@ from soulsai.config.schema import Config
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.evaluation.report import write_report
 from soulsai.learning.evaluator import Evaluator
-from soulsai.learning.loop import Loop
+from soulsai.learning.loop import Loop, build_fleet_loop
 from soulsai.learning.preflight import preflight
 from soulsai.learning.scoring import evaluate_policy, gym_returns
 from soulsai.learning.sources import Start
 from soulsai.learning.training import Training, View, final_policy
-from soulsai.learning.wiring import against, build_fleet_loop, compile_parts, game_parts
+from soulsai.learning.wiring import against, compile_parts, game_parts
 from soulsai.runs.metrics import MetricsReader
 from soulsai.runs.requests import KEPT, Requests
 from soulsai.runs.run import Run
@@ -105,7 +105,7 @@ def run_session(
                 update_report(run)
                 return Outcome(finished=False)
             policy = final_policy(training)
-            outcome = _judged(run, config, policy, view)
+            outcome = _evaluate_at_the_end(run, config, policy, view)
             training.close("finished", outcome.worst)
             update_report(run)
             return outcome
@@ -156,7 +156,7 @@ def _is_fight(text: str) -> bool:
     return "returns" not in json.loads(text)
 
 
-def _judged(run: Run, config: Config, policy: NetworkPolicy, view: View) -> Outcome:
+def _evaluate_at_the_end(run: Run, config: Config, policy: NetworkPolicy, view: View) -> Outcome:
     episodes = config.run.final_fights
     if not episodes:
         return Outcome(finished=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import torch
 
+from soulsai.acting.episodes import GAME_S_PER_STEP
 from soulsai.acting.policy import NetworkPolicy
 from soulsai.checkpoints.store import Checkpoint
 from soulsai.config.schema import Config
@@ -17,11 +18,11 @@ from soulsai.errors import ConfigError, DivergedError, RunError
 from soulsai.learning.demos import load_demos
 from soulsai.learning.evaluator import Evaluator, Snapshot
 from soulsai.learning.loading import start_from
-from soulsai.learning.loop import Loop
+from soulsai.learning.loop import Loop, build_loop
 from soulsai.learning.saving import CheckpointWriter, State, copy_parts
 from soulsai.learning.scoring import PolicyScore, score_policy
 from soulsai.learning.showing import EvaluationFiles
-from soulsai.learning.wiring import build_loop, build_worlds
+from soulsai.learning.wiring import build_worlds
 from soulsai.runs.requests import FORGET, KEPT, LOOK_EVERY_S, Requests, asked
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from soulsai.evaluation.evaluation import Evaluation
     from soulsgym.target import TargetOptions
 
-GAME_S_PER_STEP = 0.1
 WORKERS = "fleet/workers"
 WRITE_S = 120.0
 """How long a checkpoint may take to be written where the loop waits for it."""

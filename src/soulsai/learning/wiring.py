@@ -1,7 +1,4 @@
-"""Where everything is put together: from a config to worlds, loops and fighters.
-
-Workers are put together here too, and have no torch: what needs it is loaded where it is used.
-"""
+"""Where everything is put together, without torch: from a config to worlds, workers and fighters."""
 
 from __future__ import annotations
 
@@ -13,16 +10,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict, replace
 
 from soulsai.acting.actor import Actor
-from soulsai.acting.episodes import Episodes
 from soulsai.acting.gym_world import GymWorld
 from soulsai.acting.worker import Worker
 from soulsai.acting.world import FightWorld, JointWorld, World, sizes_of
 from soulsai.algorithms.algorithm import algorithm_of, threads_of
 from soulsai.config.schema import DRAWN, Config, StartsConfig
-from soulsai.errors import ConfigError
 from soulsai.evaluation.fighter import PolicyFighter
 from soulsai.runs.fight_files import files_of, parts_of
-from soulsai.transport.links import LearnerLink, WorkerLink
+from soulsai.transport.links import WorkerLink
 from soulsgym.batch import FightBatch
 from soulsgym.parts import FightParts
 from soulsgym.parts.actions import ActionSet, make_actions
@@ -36,29 +31,13 @@ from soulsgym.spec import FightSpec, load_fight
 from soulsgym.spec.population import Population, drawn_count
 
 if TYPE_CHECKING:
-    import torch
-
     from soulsai.acting.policy import Policy
-    from soulsai.learning.loop import Loop
-    from soulsai.learning.sources import Start
     from soulsgym.target import TargetOptions
 
-ACTOR = 2
-"""Beside the user's seed: the actor of this process draws from another stream than the learner does."""
 CODE = ("batch.py", "parts", "sim")
 """What of soulsgym, beside its data, decides how fights go and what is seen of them."""
 FIGHTS_WORTH_A_THREAD = 256
 """Fewer fights are stepped sooner than another thread is woken."""
-
-
-def device_of(config: Config) -> torch.device:
-    """Where to train."""
-    import torch
-
-    wanted = config.run.device
-    if wanted == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("run.device = 'cuda' but torch sees no CUDA device; use --set run.device=cpu")
-    return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
 
 
 def build_world(config: Config, game: TargetOptions | None = None) -> World:
@@ -85,23 +64,6 @@ def _shared_out(number: int, among: int) -> list[int]:
     return [number // among + (i < number % among) for i in range(among)]
 
 
-def build_loop(config: Config, *worlds: World) -> Loop:
-    """The loop of a learner that plays itself, in one world or in several at once."""
-    from soulsai.learning.loop import Loop
-    from soulsai.learning.sources import ActorSource
-    from soulsai.networks.parallel import Threads
-
-    algorithm, seed = algorithm_of(config), config.run.seed
-    learner = algorithm.learner(config, sizes_of(worlds[0]), device_of(config))
-    # The first plays on the learner's thread, by its clock.
-    actors = [
-        algorithm.actor(config, world, learner.networks, [seed, ACTOR, number], None if number else learner.clock)
-        for number, world in enumerate(worlds)
-    ]
-    source = ActorSource(actors, Threads(len(worlds)), seed)
-    return Loop(algorithm, learner, source, Episodes(worlds[0].term_names, fights=config.world == "fight"))
-
-
 def build_worlds(config: Config, game: TargetOptions | None = None) -> list[World]:
     """Worlds to play in at once: the many fights of a simulator are shared out among the threads."""
     fight = config.fight
@@ -120,25 +82,6 @@ def build_worlds(config: Config, game: TargetOptions | None = None) -> list[Worl
 def _share_drawn(variant: str, count: int) -> str:
     drawn = drawn_count(variant)
     return variant if drawn is None else f"{DRAWN}{-(-drawn // count)}"
-
-
-def build_fleet_loop(config: Config, link: LearnerLink, start: Start, say: Callable[[str], None]) -> Loop:
-    """The loop of a learner whose workers are at the other end of the link."""
-    from soulsai.learning.checks import Checks, can_check
-    from soulsai.learning.limits import limits_of
-    from soulsai.learning.loop import Loop
-    from soulsai.learning.sources import FleetSource
-
-    algorithm, world = algorithm_of(config), build_world(smallest(config))
-    sizes, episodes = sizes_of(world), Episodes(world.term_names, fights=config.world == "fight")
-    limits = limits_of(config, algorithm, world)
-    world.close()
-    learner = algorithm.learner(config, sizes, device_of(config))
-    checks = None
-    if can_be_checked(config) and link.has_invitations and can_check(learner.schema):
-        checks = Checks(config, algorithm, learner.schema, learner.clock, start.run, environment_version(config))
-    source = FleetSource(config, algorithm, learner.schema, link, start, say, limits, checks)
-    return Loop(algorithm, learner, source, episodes)
 
 
 def can_be_checked(config: Config) -> bool:

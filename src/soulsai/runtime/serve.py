@@ -116,7 +116,7 @@ def served_redis(
         fleet, address = open_redis(run, config, options, held, say)
         link = RedisLearnerLink(address, say=say, stop=stop, silent_after_s=config.fleet.silent_after_s,
                                 max_chunks=2 * config.fleet.max_chunks, most_rows=most_rows(config),
-                                quota=_quota(config), on_look=_Keeper(run))  # fmt: skip
+                                quota=_quota(config), on_look=_LastReport(run))  # fmt: skip
         held.callback(link.close)
         link.welcome(_welcome(fleet.run, config))
         served = Served(run, fleet, address, link)
@@ -126,7 +126,7 @@ def served_redis(
             _end(run, address, say, finished=served.outcome.finished)
 
 
-class _Keeper:
+class _LastReport:
     """Keeps how the fleet is, now and then, for `souls fleet` after a learner that was killed."""
 
     def __init__(self, run: Run) -> None:

@@ -11,8 +11,8 @@ from optuna.distributions import CategoricalDistribution
 from optuna.trial import TrialState, create_trial
 
 from soulsai.config.toml import toml_value
-from soulsai.evaluation.charts import COLOURS, drawn, new_figure
-from soulsai.evaluation.report import page_of
+from soulsai.evaluation.charts import COLOURS, Chart, drawn, new_figure
+from soulsai.evaluation.report import NO_DATA, card, page_of, section
 from soulsai.evaluation.tables import Bar, Cell, table, text
 from soulsai.runs.files import write_atomically
 from soulsai.sweeps.results import Results, TrialResult, figure, interval
@@ -78,10 +78,6 @@ def against_preset(results: Results) -> str:
     return f"Against the settings of {name} itself: {found}, which may be chance."
 
 
-def _section(title: str, body: str) -> str:
-    return f"<section><h2>{text(title)}</h2>{body}</section>"
-
-
 def _head(results: Results) -> str:
     facts = [
         (str(number), words)
@@ -103,7 +99,7 @@ def _best(results: Results) -> str:
         return ""
     heads = ("setting", f"trial {best.number}", results.about.preset, "how much it matters")
     rows = [(key, toml_value(value), *_beside(results, key)) for key, value in best.settings.items()]
-    return _section(
+    return section(
         "Best settings",
         f'<div class="narrow">{table(heads, rows)}</div><p>Train them again:</p>'
         f'<pre class="command">{text(results.command(best))}</pre>'
@@ -129,15 +125,15 @@ def _measured_again(results: Results) -> str:
             rows.append((name, figure(each.value, metric), cell, interval(each.confirmed, metric)))
     if not rows:
         waiting = '<p class="none">not measured yet: that is done when all trials are over</p>'
-        return _section("Honest figures", said + waiting)
+        return section("Honest figures", said + waiting)
     heads = ("", "in the search", f"in fresh {'fights' if metric == WIN_RATE else 'episodes'}", "interval")
-    return _section("Honest figures", f'{said}<div class="narrow">{table(heads, rows)}</div><p>{text(ONE_RUN)}</p>')
+    return section("Honest figures", f'{said}<div class="narrow">{table(heads, rows)}</div><p>{text(ONE_RUN)}</p>')
 
 
 def _charts(results: Results) -> str:
     """Optuna's own charts."""
     if not any(each.curve for each in results.trials):
-        return _section("Search", '<p class="none">no data yet</p>')
+        return section("Search", NO_DATA)
     study = _study_to_draw(results)
     name = "win rate" if results.about.metric == WIN_RATE else "mean return"
     history = visualization.plot_optimization_history(study, target_name=name)
@@ -151,8 +147,8 @@ def _charts(results: Results) -> str:
         chart = visualization.plot_slice(study, params=[one.key], target_name=name)
         chart.update_traces(marker={"color": COLOURS[0], "showscale": False})
         slices += _card(one.key, f"{results.about.preset} has {preset}" if preset else "", chart, results)
-    found = _section("Search", f'<div class="grid">{body}</div>')
-    return found + (_section("Setting by setting", f'<div class="grid">{slices}</div>') if slices else "")
+    found = section("Search", f'<div class="grid">{body}</div>')
+    return found + (section("Setting by setting", f'<div class="grid">{slices}</div>') if slices else "")
 
 
 def _study_to_draw(results: Results) -> optuna.Study:
@@ -186,7 +182,7 @@ def _card(title: str, note: str, chart: Any, results: Results) -> str:
     )  # fmt: skip
     chart.update_yaxes(zeroline=False, tickformat=".0%" if results.about.metric == WIN_RATE else None)
     chart.update_xaxes(zeroline=False)
-    return f'<div class="card"><h4>{text(title)}</h4><p class="note">{text(note)}</p>{drawn(chart)}</div>'
+    return card(Chart(title, note, drawn(chart)))
 
 
 def _trials(results: Results) -> str:
@@ -197,7 +193,7 @@ def _trials(results: Results) -> str:
     notes = f"<ul>{problems}</ul>" if problems else ""
     if results.refused:
         notes += f"<p>{results.refused:,} drawn settings did not go together and were never trained.</p>"
-    return _section("All trials", table(heads, (_row(each, keys, results) for each in ordered)) + notes)
+    return section("All trials", table(heads, (_row(each, keys, results) for each in ordered)) + notes)
 
 
 def _row(trial: TrialResult, keys: Sequence[str], results: Results) -> Sequence[Cell]:
@@ -219,7 +215,7 @@ def _about(results: Results) -> str:
         ("score", f"{about.metric}, {about.space.plan.score}"),
         ("pruner", about.space.plan.pruner),
     )
-    return _section(
+    return section(
         "About", f'<div class="narrow words">{table(("", ""), rows)}</div><pre>{text(about.space.text)}</pre>'
     )
 

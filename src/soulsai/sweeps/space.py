@@ -15,7 +15,6 @@ Written like a preset, a table of keys for each section:
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from soulsai.config.algorithms import algorithm_settings
 from soulsai.config.checks import unknown_part
 from soulsai.config.merging import merged, merged_section, table_of
+from soulsai.config.presets import parse_toml, read_text
 from soulsai.config.refusal import refusal, way_out
 from soulsai.config.schema import Config
 from soulsai.config.toml import toml_value
@@ -195,20 +195,12 @@ def value_of(config: Config, key: str) -> Any:
 
 def read_space(file: Path) -> Space:
     """The space in a file; ConfigError names the first thing that does not fit."""
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
-        raise refusal(str(file), f"this space file cannot be read: {why}") from error
-    return space_of(text, str(file))
+    return space_of(read_text(file, "space file"), str(file))
 
 
 def space_of(text: str, source: str) -> Space:
     """The space in a TOML text; `source` says in errors where the text comes from."""
-    try:
-        table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise refusal(source, f"this is not TOML: {error}") from error
+    table = parse_toml(text, source)
     about = table.pop(SWEEP, {})
     if not isinstance(about, dict):
         raise refusal(source, f"{SWEEP} must be a table, not {shown(about)}; begin it with [{SWEEP}]")

@@ -15,7 +15,7 @@ from soulsgym.calibration.estimate import Estimate
 from soulsgym.errors import RecordingError
 from soulsgym.recordings.fidelity import measure_fidelity
 from soulsgym.recordings.recording import Recording
-from soulsgym.render.areas import Stand, area_of_hit
+from soulsgym.render.areas import Pose, area_of_hit
 from soulsgym.sim.tables import TICKS_PER_STEP
 from soulsgym.spec import load_fight
 from soulsgym.spec.boss import BossMove, Hit
@@ -185,7 +185,7 @@ def _area(hit: Hit, before: Hit | None, samples: Sequence[Sample]) -> str:
 
     def outline(one: Hit, style: str) -> str:
         points = " ".join(
-            f"{middle - x * scale:.1f},{middle + y * scale:.1f}" for x, y in area_of_hit(one, Stand(0.0, 0.0, 0.0))
+            f"{middle - x * scale:.1f},{middle + y * scale:.1f}" for x, y in area_of_hit(one, Pose(0.0, 0.0, 0.0))
         )
         return f"<polygon points='{points}' {style}/>"
 

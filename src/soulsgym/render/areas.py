@@ -23,7 +23,7 @@ FULL_TURN_DEG = 360.0
 
 
 @dataclass(frozen=True)
-class Stand:
+class Pose:
     """Where somebody stands and looks."""
 
     x_m: float
@@ -31,7 +31,7 @@ class Stand:
     heading_rad: float
 
     @classmethod
-    def of(cls, pose: npt.NDArray[np.float32]) -> Stand:
+    def of(cls, pose: npt.NDArray[np.float32]) -> Pose:
         """The place and heading of a pose of the record."""
         return cls(float(pose[0]), float(pose[1]), float(pose[3]))
 
@@ -53,39 +53,39 @@ class Stand:
             self.y_m - cosine * forward_m + sine * right_m,
         )
 
-    def moved(self, forward_m: float, right_m: float) -> Stand:
+    def moved(self, forward_m: float, right_m: float) -> Pose:
         """The same heading, somewhere else."""
-        return Stand(*self.offset(forward_m, right_m), self.heading_rad)
+        return Pose(*self.offset(forward_m, right_m), self.heading_rad)
 
 
-def sector(stand: Stand, from_deg: float, to_deg: float, reach_m: float, inner_m: float = 0.0) -> Outline:
+def sector(pose: Pose, from_deg: float, to_deg: float, reach_m: float, inner_m: float = 0.0) -> Outline:
     """A piece of a disc between two bearings, at most all of it."""
     # Where an outline lies over itself it would be drawn as a hole.
     to_deg = from_deg + min(max(to_deg - from_deg, -FULL_TURN_DEG), FULL_TURN_DEG)
     steps = max(2, math.ceil(abs(to_deg - from_deg) / ARC_STEP_DEG))
     bearings = [math.radians(from_deg + (to_deg - from_deg) * i / steps) for i in range(steps + 1)]
-    outer = [stand.towards(bearing, reach_m) for bearing in bearings]
+    outer = [pose.towards(bearing, reach_m) for bearing in bearings]
     if inner_m <= 0.0:
-        return [*outer, stand.at]
-    return outer + [stand.towards(bearing, inner_m) for bearing in reversed(bearings)]
+        return [*outer, pose.at]
+    return outer + [pose.towards(bearing, inner_m) for bearing in reversed(bearings)]
 
 
-def lane(stand: Stand, half_width_m: float, reach_m: float, inner_m: float = 0.0) -> Outline:
+def lane(pose: Pose, half_width_m: float, reach_m: float, inner_m: float = 0.0) -> Outline:
     """A strip ahead whose ends are round, because reach is a distance from the centre."""
     across = [half_width_m * (i / 6.0 - 1.0) for i in range(13)]
 
     def end(radius_m: float) -> Outline:
-        return [stand.offset(math.sqrt(max(radius_m**2 - side**2, 0.0)), side) for side in across]
+        return [pose.offset(math.sqrt(max(radius_m**2 - side**2, 0.0)), side) for side in across]
 
     return end(reach_m) + end(inner_m)[::-1]
 
 
-def disc(stand: Stand, radius_m: float) -> Outline:
+def disc(pose: Pose, radius_m: float) -> Outline:
     """A whole circle."""
-    return sector(stand, 0.0, FULL_TURN_DEG, radius_m)[:-1]
+    return sector(pose, 0.0, FULL_TURN_DEG, radius_m)[:-1]
 
 
-def area_of_hit(hit: Hit, boss: Stand, growth: float = 1.0) -> Outline:
+def area_of_hit(hit: Hit, boss: Pose, growth: float = 1.0) -> Outline:
     """The area of a blow of the boss, or the share of it that has grown so far."""
     reach_m = hit.inner_m + growth * (hit.reach_m - hit.inner_m)
     if hit.shape == "disc":
@@ -105,19 +105,19 @@ def blade_deg(hit: Hit, move_s: float) -> float:
     return hit.arc_deg[0] + share * (hit.arc_deg[1] - hit.arc_deg[0])
 
 
-def area_of_blade(hit: Hit, boss: Stand, from_s: float, to_s: float) -> Outline:
+def area_of_blade(hit: Hit, boss: Pose, from_s: float, to_s: float) -> Outline:
     """What a sweeping blade covers between two times of the move."""
     start, end = blade_deg(hit, from_s), blade_deg(hit, to_s)
     margin = math.copysign(hit.blade_deg, hit.arc_deg[1] - hit.arc_deg[0])
     return sector(boss, start - margin, end + margin, hit.reach_m, hit.inner_m)
 
 
-def area_of_strike(strike: Strike, player: Stand) -> Outline:
+def area_of_strike(strike: Strike, player: Pose) -> Outline:
     """The area of a blow of the player."""
     return sector(player, -strike.arc_deg, strike.arc_deg, strike.reach_m)
 
 
-def stand_at_hit(move: BossMove, move_s: float, hit: Hit, boss: Stand, player: Point, least_distance_m: float) -> Stand:
+def stand_at_hit(move: BossMove, move_s: float, hit: Hit, boss: Pose, player: Point, least_distance_m: float) -> Pose:
     """Where the boss will stand when the blow begins, if nobody turns: its root motion until then.
 
     A leap is decided by this: its area is where it comes down, not where it takes off.
@@ -128,7 +128,7 @@ def stand_at_hit(move: BossMove, move_s: float, hit: Hit, boss: Stand, player: P
     return boss.moved(min(forward_m, _room_m(boss, player, least_distance_m, forward_m)), right_m)
 
 
-def _room_m(boss: Stand, player: Point, least_distance_m: float, otherwise_m: float) -> float:
+def _room_m(boss: Pose, player: Point, least_distance_m: float, otherwise_m: float) -> float:
     """How far the boss can go before the player's body stops it."""
     dx, dy = player[0] - boss.x_m, player[1] - boss.y_m
     sine, cosine = math.sin(boss.heading_rad), math.cos(boss.heading_rad)

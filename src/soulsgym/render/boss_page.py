@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 from soulsgym.envs.registry import IN_THE_GAME, SIMULATED
 from soulsgym.errors import DataError
-from soulsgym.render.areas import Outline, Point, Stand, area_of_hit, travel
+from soulsgym.render.areas import Outline, Point, Pose, area_of_hit, travel
 from soulsgym.render.names import plain_name
 from soulsgym.spec import FightSpec, load_fight
 from soulsgym.spec.boss import ANYWHERE_M, TURN, Act, BossMove, Hit, Phase, Rule
@@ -234,16 +234,16 @@ def _reach_of(spec: FightSpec, phase: Phase, move: BossMove) -> float:
 
 
 def _area(spec: FightSpec, phase: Phase, move: BossMove, left: float, top: float) -> list[str]:
-    start, from_m = Stand(0.0, 0.0, math.pi), _reach_of(spec, phase, move)
-    outlines: list[tuple[Outline, Stand]] = []
+    start, from_m = Pose(0.0, 0.0, math.pi), _reach_of(spec, phase, move)
+    outlines: list[tuple[Outline, Pose]] = []
     for hit in move.hits:
-        stand = start
+        pose = start
         if move.motion is not None:
-            stand = start.moved(*travel(move, move.motion, 0.0, hit.from_s, from_m))
-        outlines.append((area_of_hit(hit, stand), stand))
+            pose = start.moved(*travel(move, move.motion, 0.0, hit.from_s, from_m))
+        outlines.append((area_of_hit(hit, pose), pose))
     radius_m = spec.boss.radius_m
     points = [point for outline, _ in outlines for point in outline]
-    points += [(stand.x_m + side * radius_m, stand.y_m + side * radius_m) for _, stand in outlines for side in (-1, 1)]
+    points += [(pose.x_m + side * radius_m, pose.y_m + side * radius_m) for _, pose in outlines for side in (-1, 1)]
     points += [(side * radius_m, side * radius_m) for side in (-1, 1)]
     low = [min(point[axis] for point in points) for axis in (0, 1)]
     high = [max(point[axis] for point in points) for axis in (0, 1)]

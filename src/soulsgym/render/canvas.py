@@ -65,10 +65,10 @@ class View:
     def to_px(self, point: Point) -> Point:
         """Where a place of the arena lies in the picture."""
         x, y, px_per_m = self._shown
-        right, up = self._turned(point[0] - x, point[1] - y)
+        right, up = self._rotate(point[0] - x, point[1] - y)
         return self._origin_px[0] + right * px_per_m, self._origin_px[1] - up * px_per_m
 
-    def _turned(self, dx: float, dy: float) -> Point:
+    def _rotate(self, dx: float, dy: float) -> Point:
         """A way in the arena as metres to the right and upwards in the picture."""
         x, y = self._up
         return dx * y - dy * x, dx * x + dy * y
@@ -111,7 +111,7 @@ class View:
         """The centre and the scale that show both best."""
         x = (a[0] + b[0]) / 2.0 * (1.0 - CONTEXT_SHARE) + self._middle[0] * CONTEXT_SHARE
         y = (a[1] + b[1]) / 2.0 * (1.0 - CONTEXT_SHARE) + self._middle[1] * CONTEXT_SHARE
-        ways = [self._turned(point[0] - x, point[1] - y) for point in (a, b)]
+        ways = [self._rotate(point[0] - x, point[1] - y) for point in (a, b)]
         half_x = max(abs(right) for right, _ in ways) + self._around_m
         half_y = max(abs(up) for _, up in ways) + self._around_m
         fit = min(self._free_px[0] / (2.0 * half_x), self._free_px[1] / (2.0 * half_y))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from soulsgym.geometry import wrap_angle
-from soulsgym.render.areas import Point, Stand
+from soulsgym.render.areas import Point, Pose
 from soulsgym.spec import FightSpec
 from soulsgym.state import Outcome
 
@@ -105,7 +105,7 @@ class History:
         self.spans = self.spans_of(fight, self.spans[-1] if self.spans and follows else None)
         self.before, self.record = self.record if follows else None, fight.copy()
         self.step = step
-        player, boss = Stand.of(fight["player_pose"]).at, Stand.of(fight["boss_pose"]).at
+        player, boss = Pose.of(fight["player_pose"]).at, Pose.of(fight["boss_pose"]).at
         trace = Trace(step, player, boss, self._rolls(fight), bool(fight["invulnerable"]))
         self.traces = [*(old for old in self.traces if step - old.step < TRAIL_STEPS), trace]
         self.popups = [popup for popup in self.popups if step - popup.step < POPUP_STEPS]
@@ -134,7 +134,7 @@ class History:
     def traces_at(self, share: float) -> list[Trace]:
         """The traces with the last one where both fighters were at a share of the step."""
         fight = self.at(share)
-        here = replace(self.traces[-1], player=Stand.of(fight["player_pose"]).at, boss=Stand.of(fight["boss_pose"]).at)
+        here = replace(self.traces[-1], player=Pose.of(fight["player_pose"]).at, boss=Pose.of(fight["boss_pose"]).at)
         return [*self.traces[:-1], here]
 
     def spans_of(self, fight: np.void, before: MoveSpan | None = None) -> list[MoveSpan]:

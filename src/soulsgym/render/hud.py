@@ -10,7 +10,7 @@ import numpy as np
 import pygame
 
 from soulsgym.render import palette
-from soulsgym.render.areas import Point, Stand
+from soulsgym.render.areas import Point, Pose
 from soulsgym.render.arena import box_of, ring_of
 from soulsgym.render.canvas import FINE, View
 from soulsgym.render.history import FALL_MOVE, POPUP_STEPS, ROLL_MOVE, History, Loss
@@ -71,7 +71,7 @@ class Hud:
 
     def _draw_distance(self, fight: np.void) -> None:
         """The distance, on the line between the two, or beside it when they are close."""
-        player, boss = (self._view.to_px(Stand.of(fight[key]).at) for key in ("player_pose", "boss_pose"))
+        player, boss = (self._view.to_px(Pose.of(fight[key]).at) for key in ("player_pose", "boss_pose"))
         text = self._text(f"{math.dist(fight['player_pose'][:2], fight['boss_pose'][:2]):.1f} m", SMALL, palette.TEXT)
         dx, dy = boss[0] - player[0], boss[1] - player[1]
         length = max(math.hypot(dx, dy), 1.0)
@@ -209,7 +209,7 @@ class Hud:
         self.plate(pygame.Rect(left, top, width, height), 120)
         self._picture.blit(self._overview.picture, (left, top))
         for key, colour, radius in (("boss_pose", palette.BOSS_EDGE, 4.5), ("player_pose", palette.PLAYER, 3.5)):
-            x, y = self._overview.px(Stand.of(fight[key]).at)
+            x, y = self._overview.px(Pose.of(fight[key]).at)
             pygame.draw.aacircle(self._picture, colour, (left + x, top + y), radius)
 
     def _draw_step(self, fight: np.void, control: np.void | None) -> None:

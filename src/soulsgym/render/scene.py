@@ -10,7 +10,7 @@ import pygame
 
 from soulsgym.errors import MisuseError
 from soulsgym.render import palette
-from soulsgym.render.areas import Point, Stand
+from soulsgym.render.areas import Point, Pose
 from soulsgym.render.arena import SURROUNDINGS_M, box_of, grid_lines, rim, ring_of, shades
 from soulsgym.render.canvas import FINE, Canvas, View
 from soulsgym.render.history import History, MoveSpan, Trace
@@ -78,7 +78,7 @@ class Scene:
         return self._finish(fight, control, now)
 
     def _follow(self, fight: np.void, changed: bool, begins: bool) -> None:
-        player, boss = Stand.of(fight["player_pose"]), Stand.of(fight["boss_pose"])
+        player, boss = Pose.of(fight["player_pose"]), Pose.of(fight["boss_pose"])
         if begins:
             self._view.jump(player.at, boss.at)
         elif changed:
@@ -111,7 +111,7 @@ class Scene:
         areas: bool = True,
     ) -> None:
         draw, spec = self._canvas.draw, self._spec
-        player, boss = Stand.of(fight["player_pose"]), Stand.of(fight["boss_pose"])
+        player, boss = Pose.of(fight["player_pose"]), Pose.of(fight["boss_pose"])
         self._ground.draw(self._canvas, turned=self._view.turns)
         draw(camera_view(fight))
         if areas:

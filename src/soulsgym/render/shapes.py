@@ -13,7 +13,7 @@ from soulsgym.actions import DIRECTIONS, Button
 from soulsgym.render import palette
 from soulsgym.render.areas import (
     Point,
-    Stand,
+    Pose,
     area_of_blade,
     area_of_hit,
     area_of_strike,
@@ -68,9 +68,7 @@ def _boss_move_kind(fight: np.void, spec: FightSpec) -> str:
 # ---------------------------------------------------------------- blows
 
 
-def boss_blows(
-    fight: np.void, boss: Stand, player: Stand, spec: FightSpec, spans: Iterable[MoveSpan]
-) -> Iterator[Shape]:
+def boss_blows(fight: np.void, boss: Pose, player: Pose, spec: FightSpec, spans: Iterable[MoveSpan]) -> Iterator[Shape]:
     """Every blow of the boss that comes, or landed within the last step: its `spans` of moves."""
     if fight["boss_move"] >= 0:
         move, move_s = spec.boss.moves[int(fight["boss_move"])], float(fight["boss_move_s"])
@@ -84,7 +82,7 @@ def boss_blows(
                 yield from _landing(hit, boss, span)
 
 
-def player_blows(fight: np.void, player: Stand, spec: FightSpec) -> Iterator[Shape]:
+def player_blows(fight: np.void, player: Pose, spec: FightSpec) -> Iterator[Shape]:
     """The blows of the player's move; those of a riposte have no area."""
     if fight["player_move"] < 0:
         return
@@ -99,7 +97,7 @@ def player_blows(fight: np.void, player: Stand, spec: FightSpec) -> Iterator[Sha
             yield Shape(CLOSED, area, palette.PLAYER_STRIKE, 0.6, 1.2)
 
 
-def _coming(hit: Hit, boss: Stand, progress: float) -> Iterator[Shape]:
+def _coming(hit: Hit, boss: Pose, progress: float) -> Iterator[Shape]:
     colour = palette.mix(palette.WARNING, palette.DANGER, progress)
     area = area_of_hit(hit, boss)
     yield Shape(POLYGON, area, colour, 0.10)
@@ -110,7 +108,7 @@ def _coming(hit: Hit, boss: Stand, progress: float) -> Iterator[Shape]:
         yield from _arrow(hit, boss)
 
 
-def _landing(hit: Hit, boss: Stand, span: MoveSpan) -> Iterator[Shape]:
+def _landing(hit: Hit, boss: Pose, span: MoveSpan) -> Iterator[Shape]:
     area = area_of_hit(hit, boss)
     if hit.sweep:
         yield Shape(POLYGON, area, palette.DANGER, 0.14)
@@ -122,12 +120,12 @@ def _landing(hit: Hit, boss: Stand, span: MoveSpan) -> Iterator[Shape]:
         yield _blade(hit, boss, span.to_s, 1.0)
 
 
-def _blade(hit: Hit, boss: Stand, move_s: float, alpha: float) -> Shape:
-    blade = Stand(*boss.at, boss.heading_rad + np.deg2rad(blade_deg(hit, move_s)))
+def _blade(hit: Hit, boss: Pose, move_s: float, alpha: float) -> Shape:
+    blade = Pose(*boss.at, boss.heading_rad + np.deg2rad(blade_deg(hit, move_s)))
     return Shape(LINE, [blade.offset(hit.inner_m, 0.0), blade.offset(hit.reach_m, 0.0)], palette.BLADE, alpha, 3.0)
 
 
-def _arrow(hit: Hit, boss: Stand) -> Iterator[Shape]:
+def _arrow(hit: Hit, boss: Pose) -> Iterator[Shape]:
     """An arrow along the arc that the blade will take."""
     start, end = hit.arc_deg
     radius_m = hit.reach_m * 0.8
@@ -143,7 +141,7 @@ def _arrow(hit: Hit, boss: Stand) -> Iterator[Shape]:
 def camera_view(fight: np.void) -> Iterator[Shape]:
     """A faint cone from the camera along its view."""
     pose = fight["camera_pose"]
-    eye = Stand(float(pose[0]), float(pose[1]), _view_heading(fight))
+    eye = Pose(float(pose[0]), float(pose[1]), _view_heading(fight))
     yield Shape(POLYGON, sector(eye, -VIEW_HALF_DEG, VIEW_HALF_DEG, VIEW_M), palette.WHITE, 0.045)
     yield Shape(POLYGON, sector(eye, -VIEW_HALF_DEG, VIEW_HALF_DEG, 0.55), palette.WHITE, 0.28)
 
@@ -161,7 +159,7 @@ def trails(traces: Sequence[Trace], now: float, spec: FightSpec) -> Iterator[Sha
             yield Shape(DISC, [trace.player], colour, 0.55 * fade, radius_m=spec.player.radius_m)
 
 
-def boss_body(boss: Stand, fight: np.void, spec: FightSpec, now: float) -> Iterator[Shape]:
+def boss_body(boss: Pose, fight: np.void, spec: FightSpec, now: float) -> Iterator[Shape]:
     """The boss: its radius, its face, white when hit, golden while open."""
     radius_m = spec.boss.radius_m
     body = palette.mix(palette.BOSS, palette.WHITE, 0.75 if fight["damage_dealt"] > 0.0 else 0.0)
@@ -178,7 +176,7 @@ def boss_body(boss: Stand, fight: np.void, spec: FightSpec, now: float) -> Itera
         yield Shape(DISC, [boss.at], palette.WHITE, radius_m=radius_m * 0.14)
 
 
-def player_body(player: Stand, fight: np.void, spec: FightSpec) -> Iterator[Shape]:
+def player_body(player: Pose, fight: np.void, spec: FightSpec) -> Iterator[Shape]:
     """The player: green halo while blows pass through him, red when hurt, smaller as he falls."""
     falls = fight["player_move"] == FALL_MOVE
     radius_m = spec.player.radius_m * 1.15 * (max(0.4, 1.0 - float(fight["player_move_s"])) if falls else 1.0)
@@ -197,12 +195,12 @@ def player_body(player: Stand, fight: np.void, spec: FightSpec) -> Iterator[Shap
     yield Shape(DISC, [player.at], body, radius_m=radius_m * 0.78)
 
 
-def pressed_direction(player: Stand, fight: np.void, control: np.void) -> Iterator[Shape]:
+def pressed_direction(player: Pose, fight: np.void, control: np.void) -> Iterator[Shape]:
     """A chevron where the pressed direction points, which is in the frame of the camera."""
     if not 0 <= control["direction"] < len(DIRECTIONS):
         return
     turn = int(control["direction"]) * 2.0 * math.pi / len(DIRECTIONS)
-    way = Stand(*player.at, _view_heading(fight) + turn)
+    way = Pose(*player.at, _view_heading(fight) + turn)
     colour = palette.INVULNERABLE if control["button"] == Button.ROLL else palette.PLAYER_EDGE
     tips = [way.offset(1.15, -0.22), way.offset(1.40, 0.0), way.offset(1.15, 0.22)]
     yield Shape(LINE, tips, colour, 0.85, 2.2)
@@ -212,21 +210,21 @@ def _view_heading(fight: np.void) -> float:
     return math.atan2(-fight["camera_pose"][3], -fight["camera_pose"][4])
 
 
-def _nose(stand: Stand, radius_m: float, colour: Colour) -> Shape:
+def _nose(pose: Pose, radius_m: float, colour: Colour) -> Shape:
     root_m, side_m = radius_m * 0.7, radius_m * 0.62
-    tip = stand.offset(radius_m * 1.65, 0.0)
-    return Shape(POLYGON, [stand.offset(root_m, -side_m), tip, stand.offset(root_m, side_m)], colour)
+    tip = pose.offset(radius_m * 1.65, 0.0)
+    return Shape(POLYGON, [pose.offset(root_m, -side_m), tip, pose.offset(root_m, side_m)], colour)
 
 
-def _tendrils(boss: Stand, radius_m: float, now: float) -> Iterator[Shape]:
+def _tendrils(boss: Pose, radius_m: float, now: float) -> Iterator[Shape]:
     """The black growth of later phases, restless behind the body."""
     for i in range(TENDRILS):
         bearing = math.radians(60.0 + 240.0 * i / (TENDRILS - 1)) + 0.12 * math.sin(0.9 * now + 1.7 * i)
         length_m = radius_m * (1.75 + 0.35 * math.sin(0.7 * now + 2.4 * i))
-        root = Stand(*boss.at, boss.heading_rad + bearing)
+        root = Pose(*boss.at, boss.heading_rad + bearing)
         sides = root.offset(radius_m * 0.6, -0.28), root.offset(radius_m * 0.6, 0.28)
         yield Shape(POLYGON, [sides[0], root.offset(length_m, 0.0), sides[1]], palette.TENDRIL)
 
 
-def _shadow(stand: Stand, radius_m: float) -> Shape:
-    return Shape(DISC, [(stand.x_m + 0.08, stand.y_m - 0.12)], palette.BLACK, 0.35, radius_m=radius_m)
+def _shadow(pose: Pose, radius_m: float) -> Shape:
+    return Shape(DISC, [(pose.x_m + 0.08, pose.y_m - 0.12)], palette.BLACK, 0.35, radius_m=radius_m)

@@ -186,13 +186,13 @@ def lay_over(files: FightFiles, changes: Mapping[str, Any], file: Path, variant:
     sources: dict[str, str] = {}
     adjust = Table(file, "adjust", changes.get("adjust", {})).read(Adjust, sources)
     rest = {key: value for key, value in changes.items() if key != "adjust"}
-    made = _made(files, file, overlay(files.content, rest), variant)
+    made = _build_spec(files, file, overlay(files.content, rest), variant)
     return replace(made, boss=adjust.applied_to(made.boss, sources)) if "adjust" in changes else made
 
 
 @lru_cache(maxsize=16)
 def _standard(files: FightFiles) -> FightSpec:
-    return _made(files, files.boss.path, files.content, STANDARD)
+    return _build_spec(files, files.boss.path, files.content, STANDARD)
 
 
 @lru_cache(maxsize=16)
@@ -203,7 +203,7 @@ def _overlaid(files: FightFiles, file: TextFile, variant: str) -> FightSpec:
     return replace(made, files=(*made.files, file.path))
 
 
-def _made(files: FightFiles, file: Path, content: dict[str, Any], variant: str) -> FightSpec:
+def _build_spec(files: FightFiles, file: Path, content: dict[str, Any], variant: str) -> FightSpec:
     group = Table(file, "", content).text("animations")
     labels, boss_labels = _labels(files.animations, group)
     title, player = _title(files.title), _character(files.characters, tuple(label.name for label in labels))

@@ -29,7 +29,7 @@ Wait = Annotated[float, Meta(ge=0.1, le=300.0)]
 
 
 @dataclass(frozen=True)
-class Near:
+class Tolerances:
     """How far off a place still counts as there."""
 
     bonfire_m: Distance
@@ -61,7 +61,7 @@ class GameTable:
     fog_wall: Pose
     fog_view: Point
     behind_fog_m: Point
-    near: Near
+    near: Tolerances
     changes: Annotated[tuple[PhaseChange, ...], Key("change")] = ()  # one for each phase but the first
 
 

@@ -159,7 +159,7 @@ def test_what_happened(file, duel):
 
 def test_blows_are_where_windows_draw_them(file, duel):
     """An outline, moved along with the boss, is the area of the blow for that record."""
-    from soulsgym.render.areas import Stand, area_of_hit
+    from soulsgym.render.areas import Pose, area_of_hit
 
     scene = scene_of(file, 1)
     spec = load_fight("iudex")
@@ -171,7 +171,7 @@ def test_blows_are_where_windows_draw_them(file, duel):
         landing = [hit for hit in move.hits if not hit.sweep and hit.from_s <= fight["boss_move_s"] <= hit.from_s + 0.1]
         if len(move.hits) != 1 or not landing:
             continue
-        boss = Stand(*(float(fight["boss_pose"][k]) for k in (0, 1, 3)))
+        boss = Pose(*(float(fight["boss_pose"][k]) for k in (0, 1, 3)))
         wanted = np.array(area_of_hit(landing[0], boss))
         sine, cosine = np.sin(boss.heading_rad), np.cos(boss.heading_rad)
         local = outlines[next(op[1] for op in operations if op[0] == 0 and op[3] == 62)]

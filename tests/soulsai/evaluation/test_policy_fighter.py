@@ -60,7 +60,7 @@ def trained_on(world, policy, masks):
 def evaluated_on(engine, fighter, settings):
     """The same, stepped one by one as an evaluation does; the engine's fights have begun."""
     actions = {}
-    for before, chosen, playing in played_steps(engine, fighter, settings):
+    for before, chosen, playing in played_steps(engine, fighter, settings.step_limit, no_hit=settings.no_hit):
         for fight in np.flatnonzero(playing):
             actions[int(fight), int(before["step"][fight])] = int(chosen[fight])
     return actions, engine.fights

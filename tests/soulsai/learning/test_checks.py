@@ -9,9 +9,10 @@ import pytest
 from soulsai.acting import worker as workers
 from soulsai.config import config_to_toml, load_preset, with_settings
 from soulsai.learning import checks as checks_module
+from soulsai.learning.loop import build_fleet_loop
 from soulsai.learning.sources import Start
 from soulsai.learning.training import Training
-from soulsai.learning.wiring import build_fleet_loop, build_worker, build_world, environment_version
+from soulsai.learning.wiring import build_worker, build_world, environment_version
 from soulsai.replay.givers import FULL_SHARES
 from soulsai.runs.fleet_file import FleetFile, write_fleet
 from soulsai.runs.run import Run

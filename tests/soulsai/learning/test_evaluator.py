@@ -14,8 +14,9 @@ from soulsai.config import config_to_toml, load_preset, with_settings
 from soulsai.learning import evaluator as module
 from soulsai.learning.evaluator import Evaluator, Snapshot, evaluate_snapshots
 from soulsai.learning.loading import networks_of
+from soulsai.learning.loop import build_loop
 from soulsai.learning.scoring import score_policy
-from soulsai.learning.wiring import build_loop, build_world
+from soulsai.learning.wiring import build_world
 from soulsai.processes.supervisor import Control, Pauses, Process, Supervisor
 from soulsai.runs.run import Run
 from soulsai.telemetry.logfile import LOGGER

@@ -7,8 +7,8 @@ import torch
 from soulsai.checkpoints.store import CheckpointStore
 from soulsai.config import load_preset, with_settings
 from soulsai.errors import DivergedError
-from soulsai.learning.loop import REFUSED_IN_A_ROW, STEPS_PER_ITERATION
-from soulsai.learning.wiring import build_loop, build_world
+from soulsai.learning.loop import REFUSED_IN_A_ROW, STEPS_PER_ITERATION, build_loop
+from soulsai.learning.wiring import build_world
 
 FIGHTS = ["fight.number=4", "network.hidden=[8]", "q.batch=16", "replay.capacity=2000", "q.warmup_steps=300"]
 CARTPOLE = ["network.hidden=[8]", "gym.number=3", "q.batch=16", "q.burst=1", "q.warmup_steps=0"]

@@ -12,10 +12,11 @@ from soulsai.errors import DivergedError
 from soulsai.experience import Sizes
 from soulsai.learning import sources
 from soulsai.learning import training as training_module
+from soulsai.learning.loop import build_fleet_loop, build_loop
 from soulsai.learning.session import Fleet, run_session
 from soulsai.learning.sources import Start
 from soulsai.learning.training import Training
-from soulsai.learning.wiring import build_fleet_loop, build_loop, build_worker, build_worlds, environment_version
+from soulsai.learning.wiring import build_worker, build_worlds, environment_version
 from soulsai.runs.requests import ask, ask_to_forget, to_forget
 from soulsai.transport import links
 from soulsai.transport.chunks import pack_chunk, unpack_chunk

@@ -16,14 +16,9 @@ from soulsai.config import load_preset, with_settings
 from soulsai.errors import ConfigError
 from soulsai.experience import Sizes
 from soulsai.learning import wiring
+from soulsai.learning.loop import build_loop, device_of
 from soulsai.learning.preflight import findings
-from soulsai.learning.wiring import (
-    build_loop,
-    build_world,
-    device_of,
-    environment_version,
-    threads_of,
-)
+from soulsai.learning.wiring import build_world, environment_version, threads_of
 
 ONE = ["fight.variants=['standard']", "ppo.minibatch=16"]
 

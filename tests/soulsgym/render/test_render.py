@@ -11,7 +11,7 @@ from soulsgym.actions import ACTION_CONTROLS, ACTION_NAMES, NOTHING
 from soulsgym.engine import standard_starts
 from soulsgym.errors import MissingPackage, MisuseError
 from soulsgym.render import FightRenderer
-from soulsgym.render.areas import Stand, area_of_blade, area_of_hit, area_of_strike, lane, sector, stand_at_hit, travel
+from soulsgym.render.areas import Pose, area_of_blade, area_of_hit, area_of_strike, lane, sector, stand_at_hit, travel
 from soulsgym.render.canvas import View
 from soulsgym.render.history import History
 from soulsgym.sim.engine import SimEngine
@@ -252,7 +252,7 @@ def test_every_blow_that_hits_lies_in_a_lit_area(spec):
 def assert_hit_is_lit(spec, history, fight):
     if fight["hit_by"] < 0 or fight["damage_taken"] <= 0 or not spec.boss.moves[fight["hit_by"]].hits:
         return 0
-    boss = Stand.of(fight["boss_pose"])
+    boss = Pose.of(fight["boss_pose"])
     hits = [
         (hit, span)
         for span in history.spans
@@ -338,15 +338,15 @@ def test_too_small_is_refused(spec):
 
 def test_bearings_grow_to_the_right():
     # Looking along -y with x to the right: one's right hand is at -x.
-    stand = Stand(0.0, 0.0, 0.0)
+    stand = Pose(0.0, 0.0, 0.0)
     assert stand.towards(0.0, 2.0) == pytest.approx((0.0, -2.0))
     assert stand.towards(math.pi / 2, 2.0) == pytest.approx((-2.0, 0.0))
     assert stand.offset(1.0, 2.0) == pytest.approx((-2.0, -1.0))
-    assert Stand(0.0, 0.0, math.pi / 2).offset(1.0, 2.0) == pytest.approx((-1.0, 2.0))
+    assert Pose(0.0, 0.0, math.pi / 2).offset(1.0, 2.0) == pytest.approx((-1.0, 2.0))
 
 
 def test_areas():
-    stand = Stand(0.0, 0.0, 0.0)
+    stand = Pose(0.0, 0.0, 0.0)
     quarter = sector(stand, 0.0, 90.0, 2.0)
     assert distance_to(quarter, np.array((-1.0, -1.0))) == 0.0
     assert distance_to(quarter, np.array((1.0, -1.0))) == pytest.approx(1.0)
@@ -359,7 +359,7 @@ def test_areas():
 
 def test_strike_area_is_the_reach_on_both_sides(spec):
     [strike] = next(move.strikes for move in spec.player.moves if move.name == "light_1")
-    area = area_of_strike(strike, Stand(0.0, 0.0, 0.0))
+    area = area_of_strike(strike, Pose(0.0, 0.0, 0.0))
     assert max(math.hypot(x, y) for x, y in area) == pytest.approx(strike.reach_m)
     assert max(x for x, _ in area) == pytest.approx(strike.reach_m * math.sin(math.radians(strike.arc_deg)))
 
@@ -402,9 +402,9 @@ def test_a_dash_is_drawn_where_it_arrives(spec):
         engine.step(ACTION_CONTROLS[np.full(n, NOTHING)])
         for i in np.flatnonzero(engine.fights["boss_move"] == dash).tolist():
             fight = engine.fights[i]
-            boss, left_s = Stand.of(fight["boss_pose"]), hit.from_s - float(fight["boss_move_s"])
+            boss, left_s = Pose.of(fight["boss_pose"]), hit.from_s - float(fight["boss_move_s"])
             if 0.3 < left_s < 0.6:
-                player = Stand.of(fight["player_pose"]).at
+                player = Pose.of(fight["player_pose"]).at
                 foreseen[i] = stand_at_hit(move, hit.from_s - left_s, hit, boss, player, 1.25).at
             elif -0.1 < left_s <= 0.0 and i in foreseen:
                 apart_m.append(math.dist(foreseen.pop(i), boss.at))
@@ -414,7 +414,7 @@ def test_a_dash_is_drawn_where_it_arrives(spec):
 
 def test_leap_is_drawn_where_it_comes_down(spec):
     leap = spec.boss.moves[spec.boss.move_index("leap")]
-    landing = stand_at_hit(leap, 1.4, leap.hits[0], Stand(0.0, 0.0, 0.0), (0.0, -8.0), 1.25)
+    landing = stand_at_hit(leap, 1.4, leap.hits[0], Pose(0.0, 0.0, 0.0), (0.0, -8.0), 1.25)
     assert landing.y_m < -5.0
     # The player's body stops it.
     assert landing.y_m >= -8.0 + 1.25 - 1e-9

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from soulsgym.render.areas import Stand, area_of_hit
+from soulsgym.render.areas import Pose, area_of_hit
 from soulsgym.render.arena import rim
 from soulsgym.render.history import MoveSpan
 from soulsgym.render.shapes import DASHES, LINE, POLYGON, boss_blows
@@ -18,8 +18,8 @@ def test_a_blow_that_lands_has_the_outline_of_its_area(spec):
     hit = move.hits[0]
     fight = np.zeros(1, FIGHT)[0]
     fight["boss_move"], fight["boss_move_s"] = place, hit.from_s
-    boss, span = Stand(1.0, 2.0, 0.7), MoveSpan(place, hit.from_s - 0.05, hit.from_s)
-    shapes = list(boss_blows(fight, boss, Stand(2.0, 2.0, 0.0), spec, [span]))
+    boss, span = Pose(1.0, 2.0, 0.7), MoveSpan(place, hit.from_s - 0.05, hit.from_s)
+    shapes = list(boss_blows(fight, boss, Pose(2.0, 2.0, 0.0), spec, [span]))
     [lit] = [shape for shape in shapes if shape.kind == POLYGON and shape.alpha == 0.62]
     assert np.array(lit.points) == pytest.approx(np.array(area_of_hit(hit, boss)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import shutil
 import tomllib
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 
 from soulsgym.errors import DataError
 from soulsgym.spec import STANDARD, FightSpec, load_fight
@@ -36,20 +36,16 @@ class DataFolder:
         content = self.content(file)
         holder, last = self._holder(content, key)
         holder[last] = value
-        self.write(file, toml_of(content))
+        self.write(file, content)
 
     def remove(self, file: str, key: str) -> None:
         content = self.content(file)
         holder, last = self._holder(content, key)
         del holder[last]
-        self.write(file, toml_of(content))
+        self.write(file, content)
 
-    @staticmethod
-    def toml(content: dict[str, Any]) -> str:
-        """The content as the text of a file."""
-        return toml_of(content)
-
-    def write(self, file: str, text: str) -> None:
+    def write(self, file: str, content: str | dict[str, Any]) -> None:
+        text = content if isinstance(content, str) else tomli_w.dumps(content)
         (self.path / file).write_text(text, encoding="utf-8")
 
     def load(self, variant: str = STANDARD) -> FightSpec:
@@ -63,6 +59,12 @@ class DataFolder:
         assert str(error).startswith(f"{error.file}: {error.key} = ")
         assert error.reason in str(error)
         return error
+
+    def refuses(self, key: str, value: object, reason: str) -> None:
+        """Loading ends in an error about this key and value, for this reason."""
+        error = self.refusal()
+        assert (error.key, error.value) == (key, value)
+        assert reason in error.reason
 
     @staticmethod
     def _holder(content: Any, key: str) -> tuple[Any, Any]:
@@ -80,19 +82,6 @@ def _pickled(text: str) -> bytes:
 def parsed(text: str) -> dict[str, Any]:
     """The content of a TOML file. Most tests change one of five files: the others need to be parsed only once."""
     return pickle.loads(_pickled(text))
-
-
-def toml_of(content: dict[str, Any]) -> str:
-    """The content as TOML, one line for each key of the file."""
-    return "".join(f"{json.dumps(key)} = {_inline(value)}\n" for key, value in content.items())
-
-
-def _inline(value: object) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_inline(inner)}" for key, inner in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_inline(inner) for inner in value) + "]"
-    return repr(value) if isinstance(value, float) else json.dumps(value)
 
 
 @pytest.fixture

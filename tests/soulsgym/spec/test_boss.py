@@ -470,7 +470,7 @@ def rich(data):
     first["act"]["thrust"]["run"] = RUN
     first["act"]["hop_back"] = HOP_ACT
     first["interrupt"] = [INTERRUPT]
-    data.write(BOSS, data.toml(boss))
+    data.write(BOSS, boss)
     return data
 
 
@@ -538,9 +538,7 @@ def test_missing_key_of_a_run_or_an_interrupt(rich, key, given):
 )
 def test_bad_value_of_an_act(rich, key, value, at, bad, reason):
     rich.set(BOSS, f"phase.1.act.thrust.{key}", value)
-    error = rich.refusal()
-    assert (error.key, error.value) == (f"phase.1.{at}", bad)
-    assert reason in error.reason
+    rich.refuses(f"phase.1.{at}", bad, reason)
 
 
 @pytest.mark.parametrize(
@@ -554,9 +552,7 @@ def test_bad_value_of_an_act(rich, key, value, at, bad, reason):
 )
 def test_bad_value_of_a_hop(rich, key, value, at, bad, reason):
     rich.set(BOSS, f"phase.1.act.hop_back.{key}", value)
-    error = rich.refusal()
-    assert (error.key, error.value) == (f"phase.1.act.hop_back.{at}", bad)
-    assert reason in error.reason
+    rich.refuses(f"phase.1.act.hop_back.{at}", bad, reason)
 
 
 def test_running_needs_a_move_for_it(rich):
@@ -588,9 +584,7 @@ def test_hop_that_goes_nowhere(rich):
 def test_a_chain_does_not_lead_into_a_hop(rich):
     links = [{"move": "hop_back", "within_m": 8.0}]
     rich.set(BOSS, f"{THRUST}.chains", [{"weight": 1.0, "links": links}])
-    error = rich.refusal()
-    assert (error.key, error.value) == (f"{THRUST}.chains[0].links[0].move", "hop_back")
-    assert "is a follow-up that is no attack" in error.reason
+    rich.refuses(f"{THRUST}.chains[0].links[0].move", "hop_back", "is a follow-up that is no attack")
 
 
 @pytest.mark.parametrize(
@@ -605,18 +599,6 @@ def test_a_chain_does_not_lead_into_a_hop(rich):
         ("gap_m", [9.0, 3.0], [9.0, 3.0], "must not begin above its end"),
         ("act", "trust", "trust", "is not known, did you mean 'thrust'?"),
         ("every_s", 3.0, 3.0, "is not a known key"),
-    ],
-)
-def test_bad_value_of_an_interrupt(rich, key, value, bad, reason):
-    rich.set(BOSS, f"phase.1.interrupt.0.{key}", value)
-    error = rich.refusal()
-    assert (error.key, error.value) == (f"phase.1.interrupt[0].{key}", bad)
-    assert reason in error.reason
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "bad", "reason"),
-    [
         ("to_s", 0.4, 0.4, "must come after at_s = 0.5"),
         ("to_s", 3.58, 3.58, "lies past the end of 'sweep' at 3.545"),
         ("chance", 1.5, 1.5, "must be at most 1"),
@@ -624,11 +606,9 @@ def test_bad_value_of_an_interrupt(rich, key, value, bad, reason):
         ("act", "strafe_left", "strafe_left", "is not known"),
     ],
 )
-def test_bad_value_of_a_window(rich, key, value, bad, reason):
+def test_bad_value_of_an_interrupt(rich, key, value, bad, reason):
     rich.set(BOSS, f"phase.1.interrupt.0.{key}", value)
-    error = rich.refusal()
-    assert (error.key, error.value) == (f"phase.1.interrupt[0].{key}", bad)
-    assert reason in error.reason
+    rich.refuses(f"phase.1.interrupt[0].{key}", bad, reason)
 
 
 @pytest.mark.parametrize(
@@ -642,17 +622,13 @@ def test_bad_value_of_a_window_that_leads_to_a_move(rich, key, value, bad, reaso
     rich.remove(BOSS, "phase.1.interrupt.0.act")
     rich.set(BOSS, "phase.1.interrupt.0.move", "slam")
     rich.set(BOSS, f"phase.1.interrupt.0.{key}", value)
-    error = rich.refusal()
-    assert (error.key, error.value) == (f"phase.1.interrupt[0].{key}", bad)
-    assert reason in error.reason
+    rich.refuses(f"phase.1.interrupt[0].{key}", bad, reason)
 
 
 def test_a_window_that_lasts_has_no_chance(rich):
     rich.set(BOSS, "phase.1.interrupt.0.to_s", 1.0)
     rich.set(BOSS, "phase.1.interrupt.0.chance", 0.5)
-    error = rich.refusal()
-    assert (error.key, error.value) == ("phase.1.interrupt[0].chance", 0.5)
-    assert "one that lasts until to_s is always taken" in error.reason
+    rich.refuses("phase.1.interrupt[0].chance", 0.5, "one that lasts until to_s is always taken")
 
 
 @pytest.mark.parametrize(
@@ -665,9 +641,7 @@ def test_a_window_that_lasts_has_no_chance(rich):
 )
 def test_bad_value_of_a_rule_that_looks_back(rich, key, value, bad, reason):
     rich.set(BOSS, f"phase.1.rule.0.{key}", value)
-    error = rich.refusal()
-    assert (error.key, error.value) == (f"phase.1.rule[0].{key}", bad)
-    assert reason in error.reason
+    rich.refuses(f"phase.1.rule[0].{key}", bad, reason)
 
 
 @pytest.mark.parametrize(
@@ -714,9 +688,7 @@ SHOT = {
 def test_bad_value_of_a_shot(rich, key, value, bad, reason):
     given = {name: one for name, one in (SHOT | {key: value}).items() if one is not None}
     rich.set(BOSS, "move.chop.hit", {"thrown": given})
-    error = rich.refusal()
-    assert (error.key, error.value) == (f"move.chop.hit.thrown.{key}", bad)
-    assert reason in error.reason
+    rich.refuses(f"move.chop.hit.thrown.{key}", bad, reason)
 
 
 def test_a_shot_is_no_key_of_other_blows(rich):

@@ -29,7 +29,7 @@ def bare(data, tmp_path):
     content = {key: value for key, value in data.content(VORDT).items() if key not in SIMULATED_TABLES}
     content["body"] = {"hp": 1328, "source": "public"}
     file = tmp_path / "bare.toml"
-    data.write(file, data.toml(content))
+    data.write(file, content)
     return str(file)
 
 
@@ -169,7 +169,7 @@ def test_table_without_a_source(data, key):
 def test_a_boss_without_moves_has_nothing_but_health(data, bare):
     content = data.content(bare)
     content["body"]["poise"] = 100.0
-    data.write(bare, data.toml(content))
+    data.write(bare, content)
     error = refusal(data, bare)
     assert (error.key, error.value, error.reason[:18]) == ("body.poise", 100.0, "is not a known key")
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy.typing as npt
 
 from soulsai.acting.actor import Actor
 from soulsai.acting.world import World, sizes_of
 from soulsai.algorithms.actor_critic import ActorCriticAlgorithm
-from soulsai.algorithms.algorithm import Learner, LightNetworks, Networks
+from soulsai.algorithms.algorithm import LightNetworks, Networks
 from soulsai.algorithms.clone.config import CloneConfig
 from soulsai.algorithms.findings import Finding, Sample, UselessSettings, rate_findings
 from soulsai.config.schema import Config
-from soulsai.experience import Chunk, Ended, Schema, Sizes
-from soulsai.replay.n_step import TRANSITION
+from soulsai.experience import Chunk, Ended, Schema
 from soulsai.telemetry.clock import LoopClock
 from soulsgym.batch import State
-
-if TYPE_CHECKING:
-    import torch
 
 
 class Cloning(ActorCriticAlgorithm):
@@ -28,10 +24,6 @@ class Cloning(ActorCriticAlgorithm):
 
     name = "clone"
     can_have_workers = False
-
-    def schema(self, config: Config, sizes: Sizes) -> Schema:
-        """Of the demonstrations; nothing else comes in."""
-        return Schema.of(TRANSITION, sizes)
 
     def actor(
         self,
@@ -44,12 +36,6 @@ class Cloning(ActorCriticAlgorithm):
         """Plays nothing."""
         schema = self.schema(config, sizes_of(world))
         return IdleActor(world, schema, config.section(CloneConfig).batch, clock)
-
-    def learner(self, config: Config, sizes: Sizes, device: torch.device) -> Learner:
-        """Learns from demonstrations."""
-        from soulsai.algorithms.clone.learner import CloneLearner
-
-        return CloneLearner(config, self.schema(config, sizes), device)
 
     def gamma(self, config: Config) -> float:
         """Rewards are not looked at."""

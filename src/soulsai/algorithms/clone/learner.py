@@ -112,3 +112,6 @@ class CloneLearner(Learner):
     def _agreement(self, rows: dict[str, Tensor]) -> Tensor:
         chosen = masked_argmax(self.network.scores(rows["observations"]), rows["masks"])
         return (chosen == rows["actions"]).float().mean()
+
+
+LEARNER = CloneLearner

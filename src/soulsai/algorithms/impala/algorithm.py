@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from soulsai.acting.rollouts import ROLLOUT
-from soulsai.algorithms.algorithm import Learner
 from soulsai.algorithms.findings import Finding, Sample, rate_findings
 from soulsai.algorithms.impala.config import ImpalaConfig
 from soulsai.algorithms.rollout_algorithm import RolloutAlgorithm
 from soulsai.config.schema import Config
-from soulsai.experience import Schema, Sizes
-
-if TYPE_CHECKING:
-    import torch
 
 
 class Impala(RolloutAlgorithm):
     """Actor-critic with V-trace (Espeholt et al. 2018): corrects for the age of the policy that played."""
 
     name = "impala"
-
-    def schema(self, config: Config, sizes: Sizes) -> Schema:
-        """Rollouts."""
-        return Schema.of(ROLLOUT, sizes, config.section(ImpalaConfig).rollout)
-
-    def learner(self, config: Config, sizes: Sizes, device: torch.device) -> Learner:
-        """Learns from sequences, each once."""
-        from soulsai.algorithms.impala.learner import ImpalaLearner
-
-        return ImpalaLearner(config, self.schema(config, sizes), device)
-
-    def gamma(self, config: Config) -> float:
-        """The discount of an environment step."""
-        return config.section(ImpalaConfig).gamma
 
     def rows_of_update(self, config: Config) -> int:
         """As many sequences as a gradient step has, or as there are fights in a process of its own."""

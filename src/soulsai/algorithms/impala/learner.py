@@ -78,3 +78,6 @@ class ImpalaLearner(RolloutLearner):
             "value/mean": values.detach().mean(),
             "gradient/norm": norm,
         }
+
+
+LEARNER = ImpalaLearner

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from soulsai.acting.rollouts import ROLLOUT
-from soulsai.algorithms.algorithm import Learner
 from soulsai.algorithms.findings import Finding, Sample, rate_findings
 from soulsai.algorithms.ppo.config import PPOConfig
 from soulsai.algorithms.rollout_algorithm import RolloutAlgorithm
 from soulsai.config.schema import Config
-from soulsai.experience import Schema, Sizes
-
-if TYPE_CHECKING:
-    import torch
 
 MOST_EPOCHS = 20
 """Beyond, the clipped ratios leave nothing to learn from."""
@@ -26,20 +19,6 @@ class PPO(RolloutAlgorithm):
 
     name = "ppo"
     workers_wait = True
-
-    def schema(self, config: Config, sizes: Sizes) -> Schema:
-        """Rollouts."""
-        return Schema.of(ROLLOUT, sizes, config.section(PPOConfig).rollout)
-
-    def learner(self, config: Config, sizes: Sizes, device: torch.device) -> Learner:
-        """Learns from rollouts, each once."""
-        from soulsai.algorithms.ppo.learner import PPOLearner
-
-        return PPOLearner(config, self.schema(config, sizes), device)
-
-    def gamma(self, config: Config) -> float:
-        """The discount of an environment step."""
-        return config.section(PPOConfig).gamma
 
     def rows_of_update(self, config: Config) -> int:
         """A rollout of all fights of the config."""

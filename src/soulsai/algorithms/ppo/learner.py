@@ -139,3 +139,6 @@ class PPOLearner(RolloutLearner):
         (policy + settings.value * value - entropy_weight * entropy).backward()  # type: ignore[no-untyped-call]
         found = (policy, value, entropy, approximate_kl(log_ratio), clip_fraction(log_ratio, settings.clip))
         return {name: number.detach() for name, number in zip(METRICS, found, strict=True)}
+
+
+LEARNER = PPOLearner

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,28 +11,20 @@ from soulsai.acting.light import LightQNetwork
 from soulsai.acting.network import Actions, Flags, Floats, acting_network, best_open, mix_random
 from soulsai.acting.transitions import TransitionActor
 from soulsai.acting.world import World, sizes_of
-from soulsai.algorithms.algorithm import Algorithm, Learner, LightNetworks, Networks
+from soulsai.algorithms.algorithm import Algorithm, LightNetworks, Networks
 from soulsai.algorithms.findings import Finding, Sample, UselessSettings
 from soulsai.algorithms.q.config import QConfig, names_of
 from soulsai.algorithms.q.exploration import epsilons
 from soulsai.algorithms.q.preflight import findings, useless
 from soulsai.config.schema import Config
 from soulsai.experience import Schema, Sizes
-from soulsai.replay.n_step import TRANSITION
 from soulsai.telemetry.clock import LoopClock
-
-if TYPE_CHECKING:
-    import torch
 
 
 class QLearning(Algorithm):
     """From DQN (Mnih et al. 2015) to Rainbow (Hessel et al. 2018) and beyond, by its settings."""
 
     name = "q"
-
-    def schema(self, config: Config, sizes: Sizes) -> Schema:
-        """Transitions."""
-        return Schema.of(TRANSITION, sizes)
 
     def networks(self, config: Config, sizes: Sizes) -> Networks:
         """The online network, or both twins."""
@@ -70,20 +61,6 @@ class QLearning(Algorithm):
         """Plays the best action, and a share of random ones."""
         q, schema = config.section(QConfig), self.schema(config, sizes_of(world))
         return QActor(q, world, schema, networks, masks=config.actions.masks, seed=seed, clock=clock)
-
-    def learner(self, config: Config, sizes: Sizes, device: torch.device) -> Learner:
-        """Learns from a replay."""
-        from soulsai.algorithms.q.learner import QLearner
-
-        return QLearner(config, self.schema(config, sizes), device)
-
-    def gamma(self, config: Config) -> float:
-        """The discount of an environment step."""
-        return config.section(QConfig).gamma
-
-    def decisions_of_row(self, config: Config) -> int:
-        """Those before the bootstrap."""
-        return config.section(QConfig).n_step
 
     def findings(self, config: Config, sample: Sample) -> Iterator[Finding]:
         """Numbers that are far from those that ever led anywhere."""

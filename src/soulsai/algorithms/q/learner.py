@@ -228,3 +228,6 @@ class QLearner(ReplayLearner):
             self._target_flats[which].copy_from(self._flats[which])
         else:
             self._target_flats[which].lerp_from(self._flats[which], settings.tau)
+
+
+LEARNER = QLearner

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,26 +11,17 @@ from soulsai.acting.network import ActingNetwork, Actions, Flags, Floats, acting
 from soulsai.acting.transitions import Choose, TransitionActor
 from soulsai.acting.world import World, sizes_of
 from soulsai.algorithms.actor_critic import ActorCriticAlgorithm
-from soulsai.algorithms.algorithm import Learner, LightNetworks, Networks
+from soulsai.algorithms.algorithm import LightNetworks, Networks
 from soulsai.algorithms.findings import Finding, Sample, UselessSettings, rate_findings
 from soulsai.algorithms.sac.config import SACConfig
 from soulsai.config.schema import Config
-from soulsai.experience import Schema, Sizes
-from soulsai.replay.n_step import TRANSITION
 from soulsai.telemetry.clock import LoopClock
-
-if TYPE_CHECKING:
-    import torch
 
 
 class SAC(ActorCriticAlgorithm):
     """Soft actor-critic (Haarnoja et al. 2018) for discrete actions (Christodoulou 2019), with masks."""
 
     name = "sac"
-
-    def schema(self, config: Config, sizes: Sizes) -> Schema:
-        """Transitions."""
-        return Schema.of(TRANSITION, sizes)
 
     def actor(
         self,
@@ -53,20 +43,6 @@ class SAC(ActorCriticAlgorithm):
             seed=seed,
             clock=clock,
         )
-
-    def learner(self, config: Config, sizes: Sizes, device: torch.device) -> Learner:
-        """Learns from a replay."""
-        from soulsai.algorithms.sac.learner import SACLearner
-
-        return SACLearner(config, self.schema(config, sizes), device)
-
-    def gamma(self, config: Config) -> float:
-        """The discount of an environment step."""
-        return config.section(SACConfig).gamma
-
-    def decisions_of_row(self, config: Config) -> int:
-        """Those before the bootstrap."""
-        return config.section(SACConfig).n_step
 
     def findings(self, config: Config, sample: Sample) -> Iterator[Finding]:
         """Odd learning rates, and a warm-up that never ends."""

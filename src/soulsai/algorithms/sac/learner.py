@@ -127,3 +127,6 @@ class SACLearner(ReplayLearner):
 
 def _mean_where(flags: Tensor, values: Tensor) -> Tensor:
     return (flags * values).sum() / flags.sum().clamp_min(1.0)
+
+
+LEARNER = SACLearner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from operator import attrgetter
 
 import numpy as np
 from msgspec.structs import fields
@@ -11,7 +11,7 @@ from msgspec.structs import fields
 from soulsai.algorithms.algorithm import algorithm_of
 from soulsai.algorithms.findings import MEANINGS, Finding, Sample, UselessSettings
 from soulsai.config.algorithms import algorithm_settings
-from soulsai.config.refusal import did_you_mean
+from soulsai.config.refusal import way_out
 from soulsai.config.schema import Config
 from soulsai.config.toml import toml_value
 from soulsai.errors import ConfigError, PreflightError
@@ -66,9 +66,8 @@ def _findings(config: Config, sample: Sample) -> list[Finding]:
 def _refuse_unknown(accepted: Sequence[str]) -> None:
     for name in accepted:
         if name not in MEANINGS:
-            near = did_you_mean(name, MEANINGS)
-            way_out = f"did you mean {toml_value(near)}?" if near else f"there are {', '.join(MEANINGS)}"
-            raise ConfigError(f"run.accept has the unknown finding {toml_value(name)}; {way_out}")
+            advice = way_out(name, MEANINGS, '"{}"')
+            raise ConfigError(f"run.accept has the unknown finding {toml_value(name)}; {advice}")
 
 
 def _refusal(refused: Sequence[Finding], accepted: Sequence[str]) -> str:
@@ -130,17 +129,12 @@ def _fight_rules(config: Config) -> Iterator[UselessSettings]:
 def _changed(config: Config, keys: tuple[str, ...]) -> Iterator[str]:
     for key in keys:
         names = [key] if "." in key else [f"{key}.{field.name}" for field in fields(getattr(config, key))]
-        yield from (name for name in names if _of(config, name) != _of(DEFAULTS, name))
+        yield from (name for name in names if attrgetter(name)(config) != attrgetter(name)(DEFAULTS))
 
 
 def _value(config: Config, key: str) -> str:
-    value = _of(config, key)
+    value = attrgetter(key)(config)
     return "{...}" if isinstance(value, dict) else toml_value(value)
-
-
-def _of(config: Config, key: str) -> Any:
-    section, name = key.split(".")
-    return getattr(getattr(config, section), name)
 
 
 # What random play has met

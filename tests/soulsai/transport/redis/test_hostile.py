@@ -14,8 +14,8 @@ from benchmarks import hostile
 from benchmarks.hostile import Member
 from soulsai.config import load_preset, with_settings
 from soulsai.learning.limits import most_rows
+from soulsai.learning.loop import build_fleet_loop
 from soulsai.learning.sources import Start
-from soulsai.learning.wiring import build_fleet_loop
 from soulsai.runtime import serve
 from soulsai.transport.redis.access import invite, revoke
 from soulsai.transport.redis.quota import Quota

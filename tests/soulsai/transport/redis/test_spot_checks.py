@@ -10,8 +10,9 @@ from redis_kit import until
 from soulsai.acting import worker as workers
 from soulsai.config import load_preset, with_settings
 from soulsai.learning.limits import most_rows
+from soulsai.learning.loop import build_fleet_loop
 from soulsai.learning.sources import Start
-from soulsai.learning.wiring import build_fleet_loop, build_worker, environment_version
+from soulsai.learning.wiring import build_worker, environment_version
 from soulsai.transport.chunks import pack_chunk
 from soulsai.transport.redis import learner as learner_module
 from soulsai.transport.redis.access import invite, invited
