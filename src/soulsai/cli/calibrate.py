@@ -16,6 +16,7 @@ from soulsai.runs.files import check_new_file
 
 if TYPE_CHECKING:
     from soulsgym.calibration.calibrate import Calibration
+    from soulsgym.recordings.recording import Recording
 
 SHOWN = 6
 """Pieces of advice that are printed."""
@@ -39,7 +40,6 @@ def calibrate(
     from soulsgym.calibration.calibrate import calibrate as estimate
     from soulsgym.calibration.report import report
     from soulsgym.errors import MisuseError
-    from soulsgym.recordings import read_recording
     from soulsgym.spec.draw import check_variant_name, write_new
     from soulsgym.spec.fight import expanded, read_files
 
@@ -49,8 +49,9 @@ def calibrate(
         raise MisuseError(f"{target} is there already; give another name or delete it")
     if page is not None:
         check_new_file(page, "report", ".html")
-    read = [read_recording(file) for file in recordings]
-    found = estimate(read, read_files(boss))
+    files = read_files(boss)
+    read = [_read(file, boss) for file in recordings]
+    found = estimate(read, files)
     write_new(target, found.text())
     if page is not None:
         write_new(page, report(found, read))
@@ -68,6 +69,20 @@ def calibrate(
         typer.echo(f"  {one}")
     typer.echo(f"train on it: souls train --set fight.variants='[{json.dumps(str(out))}]'")
     typer.echo(f"compare: souls fidelity RECORDING --variant {shlex.quote(str(out))}")
+
+
+def _read(file: Path, boss: str) -> Recording:
+    """A recording; RecordingError if it tells that it is of another boss."""
+    from soulsai.evaluation.thoughts import read_fight_file
+    from soulsgym.errors import RecordingError
+    from soulsgym.spec import is_path
+
+    told = read_fight_file(file)
+    simulation = told.recording.simulation
+    shown = str(told.about.get("boss") or (simulation.settings.boss if simulation else "") or boss)
+    if shown != boss and not is_path(shown) and not is_path(boss):
+        raise RecordingError(f"{file}: is of {shown} and not of {boss}; give --boss {shown}, or other recordings")
+    return told.recording
 
 
 def _summary(found: Calibration, out: Path) -> str:

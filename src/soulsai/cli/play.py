@@ -110,10 +110,12 @@ def _play(settings: FightSettings, seed: int, speed: float, size: tuple[int, int
         window.close()
         session.keep()
         _write(session, file)
+        if session.seeds:  # said after Ctrl-C, too
+            number = len(session.seeds)
+            typer.echo(f"{file}: {number} fight{'s' * (number > 1)}; see it: souls watch {file}")
     if session.seeds:
         head, *rows = board.rows()
         Console().print(make_table(head, rows, "Duel board"))
-        typer.echo(f"{file}: {len(session.seeds)} fight{'s' * (len(session.seeds) > 1)}; see it: souls watch {file}")
 
 
 def _end(session: PlaySession, file: Path) -> str:

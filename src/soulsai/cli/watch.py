@@ -42,7 +42,7 @@ from soulsgym.envs.single import BossEnv
 from soulsgym.errors import MisuseError, suggestion
 from soulsgym.recordings.exact import simulation_of
 from soulsgym.recordings.recording import Recording
-from soulsgym.spec import FightSpec, load_fight
+from soulsgym.spec import STANDARD, FightSpec, load_fight
 from soulsgym.state import Outcome
 
 MOST_PX = 8192
@@ -193,14 +193,15 @@ def record(
     one = load_candidate(who, latest=latest, warn=warn)
     names = _boss_and_variant(one.config, env, boss, variant)
     made = _make_env(env, phase, names, flags)
+    own = names.get("boss") or IN_THE_GAME[env][1]["boss"]
     try:
-        fighter = one.fighter(names.get("boss") or IN_THE_GAME[env][1]["boss"])
+        fighter = one.fighter(own)
         with bar(f"{who} in {env}") as progress:
             recording = recorded(made, fighter, fights, seed, progress)
     finally:
         made.close()
-    engine = {"engine": "sim" if names else "game"}
-    write_fight_file(out, recording, engine | (about_boss(names["boss"], names["variant"]) if names else {}))
+    about = {"engine": "sim"} | about_boss(own, names["variant"]) if names else _about_game(own)
+    write_fight_file(out, recording, about)
     typer.echo(f"{out}: {fights} fight{'s' if fights > 1 else ''}, {len(recording):,} records, {_ends(recording)}")
 
 
@@ -220,8 +221,15 @@ def _record_person(out: Path, env: str, boss: str, fights: int, flags: TargetFla
         recording = record_person(plan, fights, pid=flags.pid, stop=stop, say=typer.echo)
     if recording is None:
         raise MisuseError(f"no fight with {plan.name} was seen, so nothing was written; was he awake, and you inside?")
-    write_fight_file(out, recording, {"engine": "game", "person": True})
+    write_fight_file(out, recording, _about_game(boss) | {"person": True})
     typer.echo(f"{out}: {len(recording.bounds())} fights, {len(recording):,} records, {_ends(recording)}")
+
+
+def _about_game(boss: str) -> dict[str, Any]:
+    """What is told of a recording of the game: whom it shows, for labels are counted in his table."""
+    told = about_boss(boss, STANDARD)
+    del told["variant"]
+    return {"engine": "game"} | told
 
 
 def _boss_and_variant(config: Config | None, env: str, boss: str, variant: str) -> dict[str, str]:

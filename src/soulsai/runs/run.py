@@ -25,6 +25,7 @@ from soulsai.runs.versions import git_commit, machine, package_versions
 from soulsgym.errors import MisuseError
 
 CONFIG, VERSIONS = "config.toml", "versions.json"
+LARGEST_TEXT = 16 << 20
 FOLDERS = ("tensorboard", "checkpoints", "replay", "evaluations", "recordings")
 
 
@@ -238,13 +239,17 @@ def _age(file: Path) -> tuple[str, int, str]:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        with file.open(encoding="utf-8") as opened:
+            text = opened.read(LARGEST_TEXT + 1)
     except FileNotFoundError as error:
         raise RunError(f"{file}: is missing: restore it from a copy") from error
     except UnicodeDecodeError as error:
         raise RunError(f"{file}: is damaged (no text): restore it from a copy") from error
     except OSError as error:
         raise RunError(f"{file}: cannot be read: {reason(error)}") from error
+    if len(text) > LARGEST_TEXT:
+        raise RunError(f"{file}: is damaged (longer than {LARGEST_TEXT >> 20} MB): restore it from a copy")
+    return text
 
 
 def _reserve(folder: Path, stem: str) -> Path:

@@ -56,6 +56,7 @@ AGENT = "agent.json"
 FORMAT: Final = 1
 CHECKED = (CONFIG, "checkpoints/*/*", "data/*/*")
 """What decides how it fights: these files have a checksum in agent.json."""
+MOST_BYTES = 200 << 20
 FIGHTS = 1000
 PRIVATE = ("--run", "--notify", "--wandb", "--parts")
 """Options of a command line whose values are nobody else's business."""
@@ -72,7 +73,12 @@ class Measurement(msgspec.Struct, frozen=True):
     randomize: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
     seed: Annotated[int, msgspec.Meta(ge=0)]
     fights: Annotated[int, msgspec.Meta(ge=1, le=100_000)]
-    wins: Annotated[int, msgspec.Meta(ge=0)]
+    wins: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+    def __post_init__(self) -> None:
+        """Refuse more wins than fights."""
+        if self.wins > self.fights:
+            raise ValueError(f"{self.wins} wins of {self.fights} fights")
 
     @property
     def rate(self) -> float:
@@ -107,7 +113,8 @@ def read_notes(run: Run) -> AgentNotes:
     """What is claimed of a shared agent; RunError if it is none."""
     file = run.folder / AGENT
     try:
-        return msgspec.json.decode(file.read_bytes(), type=AgentNotes)
+        with file.open("rb") as opened:
+            return msgspec.json.decode(opened.read(MOST_BYTES), type=AgentNotes)
     except FileNotFoundError as error:
         raise RunError(
             f"{run.folder}: is no shared agent (it has no {AGENT}); give a folder that `souls pull` made, or zoo:NAME"
@@ -164,7 +171,7 @@ def pack_agent(
     notes = AgentNotes(
         FORMAT,
         file_name(config.fight.boss),
-        command or command_of(run.versions.get("command", ())),
+        command or _command(run),
         VERSION,
         code_digest(),
         {each.variant: fight_digest(config, each.variant) for each in measured},
@@ -180,7 +187,7 @@ def tests_of(config: Config, fights: int, seed: int) -> list[Measurement]:
     main = file_name(config.fight.main_variant)
     others = [each for each in variants_of(config.fight.boss) if each != main]
     tests = [(main, 0.0), *((each, 0.0) for each in others), (main, 1.0)]
-    return [Measurement(variant, randomize, seed, fights, 0) for variant, randomize in tests]
+    return [Measurement(variant, randomize, seed, fights) for variant, randomize in tests]
 
 
 def measure(
@@ -215,6 +222,8 @@ def fight_digest(config: Config, variant: str) -> str:
 def checksums(run: Run) -> Iterator[tuple[str, str]]:
     """Place and SHA-256 of every file that decides how an agent fights."""
     for file in sorted(path for pattern in CHECKED for path in run.folder.glob(pattern) if path.is_file()):
+        if file.stat().st_size > MOST_BYTES:
+            raise RunError(f"{file}: is too large for an agent (more than {MOST_BYTES >> 20} MB): pull it again")
         yield file.relative_to(run.folder).as_posix(), hashlib.sha256(file.read_bytes()).hexdigest()
 
 
@@ -236,6 +245,11 @@ def without_paths(found: Evaluation) -> Evaluation:
         found.settings, boss=file_name(found.settings.boss), variant=file_name(found.settings.variant)
     )
     return dataclasses.replace(found, settings=settings)
+
+
+def _command(run: Run) -> str:
+    """What trained the run, also if it is a shared agent itself."""
+    return read_notes(run).command if (run.folder / AGENT).exists() else command_of(run.versions.get("command", ()))
 
 
 def _create(run: Run, config: Config, folder: Path) -> Run:

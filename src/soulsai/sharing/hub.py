@@ -18,7 +18,7 @@ from soulsai.errors import RunError, TransportError
 from soulsai.learning.session import update_report
 from soulsai.runs.files import cannot_write, write_atomically
 from soulsai.runs.run import Run
-from soulsai.sharing.agent import pack_agent, read_notes, shared_config
+from soulsai.sharing.agent import MOST_BYTES, pack_agent, read_notes, shared_config
 from soulsai.sharing.card import card_of
 from soulsai.sharing.verify import refuse_changed
 from soulsgym.errors import MisuseError
@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 
     from soulsai.sharing.agent import Progress
 
-REPO = re.compile(r"[\w-][\w.-]{0,95}/[\w-][\w.-]{0,95}")
+REPO = re.compile(r"(?!.*(?:--|\.\.|\.git$))\w(?:[\w.-]{0,94}\w)?/\w(?:[\w.-]{0,94}\w)?", re.ASCII)
+"""What the hub takes as the name of a repository."""
 FETCHED = re.compile(
     r"config\.toml|versions\.json|status\.json|agent\.json|README\.md|recordings/fight\.npz|evaluations/[\w.-]+\.json"
     r"|checkpoints/\d{12}/(best\.safetensors|state\.json|manifest\.json)"
     r"|data/(boss|variant-\d{1,6})/[\w-][\w. -]*\.toml"
 )
 """The files of a shared agent."""
-MOST_FILES, MOST_BYTES = 200, 200 << 20
+MOST_FILES = 200
 
 
 def check_repo(repo: str) -> str:
@@ -81,6 +82,7 @@ def pull(repo: str, folder: Path, revision: str | None = None) -> Run:
         raise RunError(f"{folder} exists; choose another folder with --run, or remove it: souls runs rm {folder}")
     aside = folder.with_name(f".{folder.name}.{os.getpid()}.pull")
     try:
+        aside.mkdir(parents=True)  # what is wrong with the disk is not taken for the hub's fault
         _fetch(api, repo, revision, aside)
         run = Run.open(aside)
         refuse_changed(run, read_notes(run))

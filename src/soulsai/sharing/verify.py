@@ -51,7 +51,7 @@ def verify(run: Run, fights: int | None = None, progress: Progress | None = None
     config, networks = load_networks(run, config=shared_config(run))
     policy = algorithm_of(config).policy(networks)
     for claim in notes.measured:
-        test = replace(claim, fights=min(fights or claim.fights, claim.fights))
+        test = replace(claim, fights=min(fights or claim.fights, claim.fights), wins=0)
         yield Verdict(claim, measure(config, policy, test, progress=progress)[0])
 
 

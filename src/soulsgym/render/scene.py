@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,8 @@ CLOSE_M, CLOSE_AROUND_M = 9.5, 3.6
 """Pictures without words are small ones: they go nearer."""
 SHADE_PX_PER_M = 8
 STEP_S, TICKS_PER_STEP = 0.1, 6
+OFFSCREEN = "offscreen"
+"""What SDL takes without a word when no display answers: nobody would see the window."""
 
 
 class Scene:
@@ -171,6 +174,9 @@ class Window:
     def __init__(self, size: tuple[int, int], title: str, fps: float) -> None:
         try:
             pygame.display.init()
+            if pygame.display.get_driver() == OFFSCREEN and os.environ.get("SDL_VIDEODRIVER") != OFFSCREEN:
+                pygame.display.quit()
+                raise pygame.error("no display answers")
             self._screen = pygame.display.set_mode(size)
         except pygame.error as error:
             raise MisuseError(

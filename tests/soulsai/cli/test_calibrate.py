@@ -118,6 +118,17 @@ def test_a_recording_of_another_boss(recording, tmp_path):
     assert "are none of iudex's" in refused(tmp_path / "mine.toml", tmp_path / "other.npz")
 
 
+@pytest.mark.parametrize("where", [(), ("--rehearse", "standard")], ids=["simulator", "game"])
+def test_a_recording_tells_its_boss(where, tmp_path):
+    """Bosses share names of animations, so what is seen would not do."""
+    env = "SoulsGymVordt-v0" if where else "SoulsGymVordtSim-v0"
+    made = tmp_path / "vordt.npz"
+    result = CliRunner().invoke(app, ["record", "--env", env, *where, "--fights", "2", "--out", str(made)])
+    assert result.exit_code == 0, result.exception
+    assert f"{made}: is of vordt and not of iudex; give --boss vordt" in refused(tmp_path / "mine.toml", made)
+    assert run(made, "--out", tmp_path / "mine.toml", "--boss", "vordt").exit_code == 0
+
+
 def test_a_recording_without_a_fight(recording, tmp_path):
     """The boss stands, as before the fog wall; and a single record, which is no step at all."""
     read = read_recording(recording)

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 
 import pygame
 import pytest
@@ -117,6 +118,31 @@ def test_a_screen_that_does_not_answer(monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "nonsense")
     with pytest.raises(MisuseError, match="no window can be opened here, and playing needs one"):
         raise souls("play", "--out", "mine.npz").exception
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only there a display has a name")
+def test_a_display_that_is_not_there(monkeypatch):
+    monkeypatch.delenv("SDL_VIDEODRIVER")
+    monkeypatch.setattr(PlayWindow, "run", lambda window: pytest.fail("nobody sees this window"))
+    for name in options.SCREENS:
+        monkeypatch.setenv(name, ":9876")
+    for arguments in (("play", "--out", "mine.npz"), ("watch", "zoo:iudex")):
+        with pytest.raises(MisuseError, match="no window can be opened here"):
+            raise souls(*arguments).exception
+
+
+def test_ctrl_c_keeps_the_fight_and_says_where(monkeypatch):
+    def run(window):
+        keys("return")
+        for _ in range(20):
+            window.frame(0.1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PlayWindow, "run", run)
+    result = play("--out", "mine.npz")
+    assert "mine.npz: 1 fight; see it: souls watch mine.npz" in result.stdout
+    assert "duellist" not in result.stdout
+    assert len(read_recording("mine.npz")) > 10
 
 
 @pytest.mark.parametrize(

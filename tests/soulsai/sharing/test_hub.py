@@ -184,9 +184,21 @@ def test_a_folder_that_is_there_stays(pushed, tmp_path):
 
 
 @needs_hub
-@pytest.mark.parametrize("name", ["tiny", "a/b/c", "../x/y", "alice/", "alice/ti ny"])
+def test_a_folder_that_cannot_be_made_is_not_the_fault_of_the_hub(pushed, tmp_path):
+    (tmp_path / "file").write_text("")
+    error = souls("pull", "alice/tiny", "--run", "file/mine").exception
+    assert isinstance(error, RunError)
+    assert "cannot be written" in str(error)
+
+
+@needs_hub
+@pytest.mark.parametrize(
+    "name",
+    ["tiny", "a/b/c", "../x/y", "alice/", "alice/ti ny", "alice/t\u00efny", "alice/a..b", "alice/a--b", "alice/a.git"],
+)
 def test_names_that_are_none(name, hub):
     assert isinstance(souls("pull", name).exception, MisuseError)
+    assert isinstance(souls("push", "zoo:iudex", name, "--fights", 1).exception, MisuseError)
     assert hub.requests == []
 
 
@@ -240,6 +252,29 @@ def test_a_file_that_was_added_or_is_gone_is_refused(agent):
     (folder / "state.json").unlink()
     with pytest.raises(RunError, match="is missing"):
         refuse_changed(agent, read_notes(agent))
+
+
+@pytest.mark.parametrize("pattern", ["config.toml", "agent.json", "checkpoints/*/best.safetensors"])
+def test_a_file_larger_than_memory_is_refused(agent, pattern):
+    (file,) = agent.folder.glob(pattern)
+    os.truncate(file, 1 << 40)  # sparse
+    error = souls("verify", agent.folder).exception
+    assert isinstance(error, RunError)
+    assert str(error).startswith(str(file))
+
+
+def test_more_wins_than_fights_are_refused(agent):
+    file = agent.folder / "agent.json"
+    notes = json.loads(file.read_text())
+    notes["measured"][1]["wins"] = 5
+    file.write_text(json.dumps(notes))
+    with pytest.raises(RunError, match="5 wins of 4 fights"):
+        read_notes(agent)
+
+
+def test_an_agent_that_is_shared_again_keeps_its_command(agent, tmp_path):
+    again = pack_agent(agent, tmp_path / "again", fights=1, only_policy=True)
+    assert read_notes(again).command == read_notes(agent).command != "souls"
 
 
 def test_another_boss_than_the_one_that_was_measured_is_refused(agent):
