@@ -78,7 +78,7 @@ class GameError(SoulsError):
     """Something about a running game."""
 
 
-class GameNotFound(GameError):
+class GameNotFound(GameError, RuntimeError):
     """The game is not running, or has no window."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import ClassVar
 
 from soulsgym.core import FOLDERS
 from soulsgym.errors import MisuseError, suggestion
@@ -16,6 +17,7 @@ class GameInput:
     """Presses the keys of a running game, which is looked for at the first press. Whoever uses it has the focus."""
 
     press_and_release_actions = ("roll", "lightattack", "heavyattack", "parry")
+    older_names: ClassVar = {"lockon": "lock_on"}
     DEFAULT_PRESS_TIME = 0.05
 
     def __init__(self, game_id: str, game_speed: float = 1.0) -> None:
@@ -52,8 +54,8 @@ class GameInput:
 
     def single_action(self, action: str, press_time: float = 0.15) -> None:
         """Press one action for so many seconds."""
-        keys = self._keys()
-        keys.press(self._known(action))
+        keys, action = self._keys(), self._known(action)
+        keys.press(action)
         try:
             time.sleep(press_time)
         finally:
@@ -66,6 +68,7 @@ class GameInput:
             self._keyboard.release_all()
 
     def _known(self, action: str) -> str:
+        action = self.older_names.get(action, action)
         if action not in self.keybindings:
             raise MisuseError(f"action {action!r} has no key{suggestion(action, self.keybindings)}")
         return action

@@ -35,6 +35,8 @@ PLACE = ("DISPLAY", "XAUTHORITY", "WINEPREFIX", "WINEDLLOVERRIDES", "WINEARCH", 
 
 _HELD: dict[int, Game] = {}
 """The games that this program holds, by pid: each once, since a clock has one controller."""
+_CLOCKS: dict[int, tuple[Clock, Process]] = {}
+"""The clocks that it holds without the rest of the game, by pid."""
 
 
 @dataclass
@@ -104,6 +106,26 @@ def held_game(pid: int) -> Game | None:
     return _HELD.get(pid)
 
 
+def hold_clock(found: ProcessInfo) -> Clock:
+    """The clock of a running game: that of the game if this program holds it, else one that it keeps by itself."""
+    if (held := _HELD.get(found.pid)) is not None:
+        return held.clock
+    if found.pid not in _CLOCKS:
+        process = open_process(found.pid)
+        try:
+            _CLOCKS[found.pid] = load_speed_control(found, ProcessMemory(process)), process
+        except BaseException:
+            process.close()
+            raise
+    return _CLOCKS[found.pid][0]
+
+
+def release_clock(pid: int) -> None:
+    """Let the game with this pid run as it does by itself, if this program holds nothing but its clock."""
+    for part in _CLOCKS.pop(pid, ()):
+        part.close()
+
+
 def attach(name: str = "darksouls3", pid: int | None = None, display: str = "") -> Game:
     """Get hold of a running game, on an X display if that must be said.
 
@@ -116,6 +138,7 @@ def attach(name: str = "darksouls3", pid: int | None = None, display: str = "") 
     if (held := _HELD.get(found.pid)) is not None:
         log.warning("the game (pid %d) was held by an environment that nobody closed; it is closed now", found.pid)
         held.close()
+    release_clock(found.pid)
     table = load_addresses(name)
     opened: list[Any] = []
     try:

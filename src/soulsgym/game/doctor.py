@@ -30,10 +30,10 @@ from soulsgym.game.machine import (
     check_system,
 )
 from soulsgym.game.memory import ProcessMemory
-from soulsgym.game.pacing import OWN_TIME, Animated, TickPacer, probe, tick_source
+from soulsgym.game.pacing import OWN_TIME, SEVERAL, Animated, TickPacer, probe, tick_source
 from soulsgym.game.pointers import choose_target, find_hits
 from soulsgym.game.process import Process, ProcessInfo, find_processes, open_process
-from soulsgym.game.report import write_report
+from soulsgym.game.report import tried, write_report
 from soulsgym.game.saves import Backup, backups, find_saves
 from soulsgym.game.titles import TITLES, FightTitle, Title
 from soulsgym.game.titles.plausible import bosses_of, own_fields
@@ -177,7 +177,20 @@ class _Examination:
 
     def report(self) -> dict[str, Any]:
         """What somebody who does not have this game would ask for."""
-        return write_report(self._table, self._found, self._parts, self._world.time)
+        report = write_report(self._table, self._found, self._parts, self._world.time)
+        if not isinstance(report.get("clock"), dict) or "in game" in self._failed:
+            return report
+        title, clock, time = self._parts["title"], self._parts["clock"], self._world.time
+        report["clock"]["ticks_per_s_by_ticks_per_frame"] = tried(lambda: tick_rates(title, clock, time))
+        if isinstance(title, FightTitle) and not self._failed & {"focus", "keys"}:
+            keyboard, speeds = self._parts["keyboard"], (0.0, SLOW_PRESS)
+            report["taps_answered_at_speed"] = tried(
+                lambda: {
+                    f"{speed:g}": f"{answered_presses(title, keyboard, clock, time, speed)} of {PRESSES}"
+                    for speed in speeds
+                }
+            )
+        return report
 
     def _look(self, name: str, needed: tuple[str, ...], look: Callable[[], Finding]) -> Finding:
         for part in needed:
@@ -533,23 +546,42 @@ def check_steps(title: Title, clock: Clock, time: TimeSource) -> Finding:
     return Finding("steps", True, "the game can be moved on tick by tick")
 
 
+def tick_rates(title: Title, clock: Clock, time: TimeSource) -> dict[str, float | None]:
+    """By how many ticks are given at a time, how many a second the game makes of them; None if it makes others."""
+    rates: dict[str, float | None] = {}
+    try:
+        glance, animated = _ticks_of(title, clock, time)
+        for number in (1, *SEVERAL):
+            pacer = TickPacer(clock, glance, source=time, animated=animated)
+            pacer.ticks_per_frame = number
+            rates[str(number)] = round(pacer.ticks_per_s, 1) if pacer.measure() else None
+    finally:
+        clock.set_speed(1.0)
+    return rates
+
+
 def check_presses(title: Title, keyboard: Keyboard, clock: Clock, time: TimeSource) -> Finding:
     """Does a parry follow its key while the clock is stepped, and must the clock run for that?"""
     if not isinstance(title, FightTitle):
         return Finding("presses", None, "not tried: no fights are known in this game")
     counts = []
+    for speed in (0.0, SLOW_PRESS):
+        answered = answered_presses(title, keyboard, clock, time, speed)
+        how = f"while time passed {speed:g} times as fast" if speed else "while the clock stood"
+        counts.append(f"{answered} of {PRESSES} presses were answered {how}")
+        if answered == PRESSES:
+            return Finding("presses", True, "; ".join(counts))
+    advice = "equip the shield in the left hand, and compare the key settings"
+    return Finding("presses", None if answered else False, "; ".join(counts), advice)
+
+
+def answered_presses(title: FightTitle, keyboard: Keyboard, clock: Clock, time: TimeSource, speed: float) -> int:
+    """How many of some presses of a key the game follows if its clock runs so fast in that tick."""
     try:
-        for speed in (0.0, SLOW_PRESS):
-            answered = sum(_is_answered(title, keyboard, clock, time, speed) for _ in range(PRESSES))
-            how = f"while time passed {speed:g} times as fast" if speed else "while the clock stood"
-            counts.append(f"{answered} of {PRESSES} presses were answered {how}")
-            if answered == PRESSES:
-                return Finding("presses", True, "; ".join(counts))
+        return sum(_is_answered(title, keyboard, clock, time, speed) for _ in range(PRESSES))
     finally:
         keyboard.hold([])
         clock.set_speed(1.0)
-    advice = "equip the shield in the left hand, and compare the key settings"
-    return Finding("presses", None if answered else False, "; ".join(counts), advice)
 
 
 def _is_answered(title: FightTitle, keyboard: Keyboard, clock: Clock, time: TimeSource, speed: float) -> bool:

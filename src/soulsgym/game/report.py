@@ -7,8 +7,9 @@ import getpass
 import hashlib
 import json
 import platform
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,15 @@ if TYPE_CHECKING:
     from soulsgym.game.waits import TimeSource
 
 SPEEDS = (0.0, 1.0, 2.0, 3.0)
-RATE_S, QUESTIONS_S = 0.4, 0.25
-LARGEST_PROGRAM = 1 << 30
+RATE_S = 0.4
+SETTLE_S, SETTLE_LIMIT_S = 0.15, 2.0
+PRIVATE: tuple[Callable[[], str], ...] = (
+    lambda: str(Path.home()),
+    lambda: getpass.getuser(),
+    lambda: platform.node().partition(".")[0],
+)
+"""Who uses which machine."""
+COMMON = ("root", "localhost")
 
 
 def write_report(table: AddressTable, found: ProcessInfo, parts: Mapping[str, Any], time: TimeSource) -> dict[str, Any]:
@@ -36,13 +44,13 @@ def write_report(table: AddressTable, found: ProcessInfo, parts: Mapping[str, An
         module = memory.module(table.executable)
         report["program"] = {
             "version": module.file_version,
-            "sha256": _tried(lambda: file_hash(found, table.executable)),
+            "sha256": tried(lambda: file_hash(found, table.executable)),
             "base": hex(module.base),
             "size": module.size,
             "sections": {section.name: section.size for section in module.sections},
         }
         report["modules"] = sorted(memory.process.modules())
-        report["patterns"] = _tried(
+        report["patterns"] = tried(
             lambda: {
                 name: [[hex(hit.place - module.base), hex(hit.target - module.base)] for hit in hits]
                 for name, hits in find_hits(memory, table, module).items()
@@ -51,7 +59,7 @@ def write_report(table: AddressTable, found: ProcessInfo, parts: Mapping[str, An
     if title is not None:
         report["fields"] = {name: field_of(title.pointers, name) for name in table.fields}
     if clock is not None and title is not None:
-        report["clock"] = _tried(lambda: clock_of(title, clock, time))
+        report["clock"] = tried(lambda: clock_of(title, clock, time))
     return report
 
 
@@ -59,7 +67,8 @@ def _system() -> dict[str, str]:
     return {"platform": platform.platform(), "python": platform.python_version(), "machine": platform.machine()}
 
 
-def _tried(look: Any) -> Any:
+def tried(look: Callable[[], Any]) -> Any:
+    """What a look gives, or that it failed."""
     try:
         return look()
     except (SoulsError, OSError) as error:
@@ -102,6 +111,8 @@ def clock_of(title: Title, clock: Clock, time: TimeSource) -> dict[str, Any]:
     try:
         for speed in SPEEDS:
             clock.set_speed(speed)
+            if speed == 0.0:
+                _let_settle(title, time)
             asked, before, begun = clock.questions(), title.time, time.now()
             time.sleep(RATE_S)
             passed = time.now() - begun
@@ -117,11 +128,21 @@ def clock_of(title: Title, clock: Clock, time: TimeSource) -> dict[str, Any]:
     return {"play_time_at_speed": rates, "questions_per_s_by_thread": questions, "unhooked": list(clock.unhooked)}
 
 
+def _let_settle(title: Title, time: TimeSource) -> None:
+    """Wait until a stopped game has used up the time that it was given before, if it ever stands still."""
+    end, last = time.now() + SETTLE_LIMIT_S, -1
+    while last != (now := title.time) and time.now() < end:
+        last = now
+        time.sleep(SETTLE_S)
+
+
 def as_text(report: Mapping[str, Any]) -> str:
-    """The report as it is written, without the user's name and folders."""
+    """The report as it is written, without the names of the user, his folders and his machine."""
     text = json.dumps(report, indent=1, sort_keys=True)
-    with contextlib.suppress(OSError, KeyError):
-        for private in (json.dumps(str(Path.home()))[1:-1], getpass.getuser()):
-            if len(private) > 2 and private != "root":
-                text = text.replace(private, "~")
+    for look in PRIVATE:
+        with contextlib.suppress(OSError, KeyError, RuntimeError):  # there may be none
+            private = json.dumps(look())[1:-1]
+            if len(private) > 2 and private not in COMMON:
+                # As a whole word, in capitals or not: a user called "player" has no part in `PlayerHP`.
+                text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(private)}(?![A-Za-z0-9])", "~", text, flags=re.IGNORECASE)
     return text.replace("/root/", "~/")

@@ -216,7 +216,10 @@ def _writing(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise GameError(f"{error.filename or place}: cannot be written or read: {error.strerror}") from error
+        raise GameError(
+            f"{error.filename or place}: cannot be written or read ({error.strerror}); look at its rights "
+            "and at the room on the disk"
+        ) from error
 
 
 def backups(title: str = "darksouls3", *, store: Path | None = None) -> list[Backup]:

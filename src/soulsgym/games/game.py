@@ -44,15 +44,34 @@ def check_game_id(game_id: str) -> str:
     return game_id
 
 
+PARTS = {"memory", "pointers", "keyboard", "window", "clock", "_bosses"}
+"""What leads into the game."""
+
+
 class Attached(Game):
-    """Gets hold of the running game, or of the one with this pid, when it is made; that of an environment is shared."""
+    """Gets hold of the running game, or of the one with this pid, when it is made.
+
+    Environments of the same program may take the game and let go of it before and after: whoever holds it now is asked,
+    and if that is nobody it is held from here.
+    """
 
     def __init__(self, pid: int | None = None) -> None:
-        found = find_game(self.folder, pid)
-        shared = held_game(found.pid)
-        held = shared or attach(self.folder, found.pid)
-        self._own = None if shared else held
-        super().__init__(held.memory, keyboard=held.keyboard, window=held.window, clock=held.clock)
+        self._pid = find_game(self.folder, pid).pid
+        self._hold()
+
+    def _hold(self) -> None:
+        held = held_game(self._pid)
+        self._own = None if held else attach(self.folder, self._pid)
+        self._held = held or self._own
+        assert self._held is not None
+        super().__init__(
+            self._held.memory, keyboard=self._held.keyboard, window=self._held.window, clock=self._held.clock
+        )
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in PARTS and not object.__getattribute__(self, "_held").is_open:
+            self._hold()
+        return super().__getattribute__(name)
 
     def close(self) -> None:
         """Leave the game as it was found, unless an environment plays it; this happens at exit at the latest."""

@@ -65,6 +65,7 @@ def game(monkeypatch):
 def test_training_on_the_game_and_going_on(game, tmp_path):
     folder = tmp_path / "run"
     result = souls("train", "--game", "--game-speed", "inf", "--run", folder, *SMALL)
+    assert "compiling" not in result.output
     assert result.exit_code == 0, (result.output, result.exception)
     assert "plays in the running game: process 4321" in result.output
     assert opened[0].options == GameOptions(float("inf"))

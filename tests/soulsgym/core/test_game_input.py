@@ -55,9 +55,19 @@ def test_a_key_that_was_interrupted_is_let_go(keys, monkeypatch):
     assert keys.down == set()
 
 
+def test_the_lock_on_has_the_name_of_the_released_version_too(keys):
+    pressed = GameInput("DarkSoulsIII")
+    pressed.add_action("lockon")
+    pressed.update_input()
+    assert pressed.state["lock_on"]
+    pressed.update_input()
+    pressed.single_action("lockon")
+    assert keys.sent == [("Q", True), ("Q", False)] * 2
+
+
 def test_an_action_without_a_key_is_named(keys):
-    with pytest.raises(MisuseError, match="action 'lockon' has no key, did you mean 'lock_on'"):
-        GameInput("DarkSoulsIII").add_action("lockon")
+    with pytest.raises(MisuseError, match="action 'lock-on' has no key, did you mean 'lock_on'"):
+        GameInput("DarkSoulsIII").add_action("lock-on")
     with pytest.raises(MisuseError, match="game_speed 0 is not possible"):
         GameInput("DarkSoulsIII", 0)
 

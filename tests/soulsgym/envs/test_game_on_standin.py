@@ -15,9 +15,12 @@ from standin_kit import date_of, rate_of
 import soulsgym  # noqa: F401 (registers the ids)
 from soulsgym import games
 from soulsgym.actions import NOTHING
+from soulsgym.core import utils
+from soulsgym.core.speedhack import SpeedHackConnector
 from soulsgym.envs.darksouls3.iudex import IudexEnv
 from soulsgym.errors import GameNotFound, MisuseError, ResetNeeded
 from soulsgym.game.engine import GameEngine
+from soulsgym.game.process import find_processes
 from soulsgym.state import OBSERVATION_KEYS
 
 pytestmark = [pytest.mark.wine, pytest.mark.usefixtures("no_lapse")]
@@ -140,6 +143,28 @@ def test_the_game_of_an_environment_can_be_read_beside_it(make):
     assert game.iudex_max_hp == env.unwrapped.game.iudex_max_hp == 1037
     game.close()
     assert not env.step(FORWARD)[3]
+
+
+def test_a_game_and_a_speed_that_were_taken_before_an_environment_go_on_beside_it(start_standin, monkeypatch):
+    standin = start_standin("--start", "arena")
+    monkeypatch.setattr(
+        utils, "find_processes", lambda name: [one for one in find_processes(name) if one.pid == standin.pid]
+    )
+    monkeypatch.setitem(GameEngine.__init__.__kwdefaults__, "setup_speed", SETUP_SPEED)
+    speed = SpeedHackConnector()
+    speed.set_game_speed(2.0)
+    game = games.DarkSoulsIII(pid=standin.pid)
+    game.game_speed = 3.0
+    env = gymnasium.make(IUDEX, pid=standin.pid, game_speed=np.inf)
+    env.reset()
+    assert not env.step(FORWARD)[3]
+    assert (game.player_max_hp, game.game_speed) == (454, 0.0)
+    env.close()
+    game.game_speed = 2.0
+    assert game.game_speed == 2.0
+    speed.set_game_speed(1.5)
+    assert (game.game_speed, game.player_hp) == (1.5, 454)
+    game.close()
 
 
 def test_vordt_has_frost(make):

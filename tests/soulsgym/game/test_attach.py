@@ -129,6 +129,9 @@ def test_a_game_that_this_program_holds_is_closed_by_the_next(games, monkeypatch
     second.close()
     attach().close()
     assert told.count("clock.close") == 3
+    module.hold_clock(found(12))
+    attach().close()  # the clock alone was held, by this program too
+    assert told.count("clock.close") == 5
 
 
 def launched(tmp_path, games, monkeypatch, code):

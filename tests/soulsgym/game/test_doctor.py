@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import ANY
 
 import pytest
@@ -545,6 +546,9 @@ def test_report_has_what_somebody_without_the_game_would_ask_for(world, game):
     assert (hp["value"], hp["chain"][-1], len(hp["chain"])) == (454, hex(game.laid.addresses["PlayerHP"]), 5)
     assert report["clock"]["play_time_at_speed"] == {"0": 0.0, "1": ANY, "2": ANY, "3": ANY}
     assert report["clock"]["play_time_at_speed"]["3"] == pytest.approx(3.0, rel=0.05)
+    assert set(report["clock"]["ticks_per_s_by_ticks_per_frame"]) == {"1", "2", "3", "6"}
+    assert report["clock"]["ticks_per_s_by_ticks_per_frame"]["1"] > 0.0
+    assert report["taps_answered_at_speed"] == {"0": "2 of 2", "0.25": "2 of 2"}
     assert game.speed == 1.0
     assert json.loads(as_text(report)) == json.loads(json.dumps(report))
 
@@ -565,11 +569,42 @@ def test_report_that_only_looks_writes_nothing(world, game):
     assert game.keys.sent == []
 
 
-def test_report_has_no_name_of_the_user_in_it(monkeypatch, tmp_path):
+def test_report_of_a_game_that_uses_up_keys_and_time_late(world, game):
+    game.keys_every_frame = True
+    report = {}
+    look(world, report=report)
+    assert report["taps_answered_at_speed"] == {"0": "0 of 2", "0.25": "2 of 2"}
+    late = iter([5000, 5200, 5300])
+    times = SimpleNamespace(now=iter(range(100)).__next__, sleep=lambda seconds: None)
+
+    class Late:
+        @property
+        def time(self):
+            return next(late, 5300)
+
+    clock = SimpleNamespace(set_speed=lambda speed: None, questions=list, unhooked=())
+    assert report_module.clock_of(Late(), clock, times)["play_time_at_speed"]["0"] == 0.0
+
+
+@pytest.mark.parametrize("nobody", [False, True], ids=["user", "no name of the user"])
+def test_report_has_no_name_of_the_user_or_his_machine_in_it(monkeypatch, nobody):
+    def who():
+        if nobody:
+            raise KeyError("getpwuid(): uid not found")
+        return "somebody"
+
     monkeypatch.setenv("HOME", "/home/somebody")
-    monkeypatch.setattr(report_module.getpass, "getuser", lambda: "somebody")
-    text = as_text({"findings": {"system": [True, "wine in /home/somebody/wine"]}, "modules": ["somebody.dll"]})
-    assert "somebody" not in text
+    monkeypatch.setattr(report_module.getpass, "getuser", who)
+    monkeypatch.setattr(report_module.platform, "node", lambda: "attic.example.org")
+    told = {"system": [True, "wine in /home/somebody/wine"], "window": [False, "display attic:10.0 cannot be reached"]}
+    text = as_text({"findings": told, "modules": [] if nobody else ["Somebody.dll", r"c:\users\somebody_2\a.dll"]})
+    assert "somebody" not in text.lower()
+    assert "attic" not in text
+
+
+def test_report_keeps_words_that_only_contain_a_name(monkeypatch):
+    monkeypatch.setattr(report_module.getpass, "getuser", lambda: "player")
+    assert "PlayerHP" in as_text({"fields": {"PlayerHP": 454}})
 
 
 def test_redis_that_does_not_answer(world):

@@ -454,6 +454,27 @@ def test_stage_limits_hold_even_if_a_condition_never_answers(ring, monkeypatch):
         ring.begin()
 
 
+def test_the_key_of_the_fog_wall_is_held_as_long_at_any_speed(monkeypatch):
+    ring = Ring(setup_speed=8.0)
+    keyboard, began, held_s = ring.game.keyboard, {}, []
+    press, release = keyboard.press, keyboard.release
+
+    def pressed(action):
+        began[action] = ring.source.now()
+        press(action)
+
+    def released(action):
+        if action == "interact":
+            held_s.append(ring.source.now() - began[action])
+        release(action)
+
+    monkeypatch.setattr(keyboard, "press", pressed)
+    monkeypatch.setattr(keyboard, "release", released)
+    ring.begin()
+    assert held_s
+    assert min(held_s) >= 0.15
+
+
 def test_weapons_do_not_wear_after_a_reload(ring):
     ring.begin()
     assert ring.world.loads == 1

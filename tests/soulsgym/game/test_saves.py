@@ -58,6 +58,13 @@ def test_folder_without_a_save_is_named(tmp_path, store):
     assert not store.exists()
 
 
+def test_store_that_cannot_be_written_is_named_with_what_to_look_at(folder, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(GameError, match=r"file.*cannot be written or read \(.+\); look at its rights"):
+        saves.backup(folder, store=tmp_path / "file" / "store")
+    assert (folder / "DS30000.sl2").is_file()
+
+
 def test_title_without_known_saves_is_named():
     with pytest.raises(MisuseError, match="did you mean 'eldenring'"):
         saves.load_save_layout("elden_ring")

@@ -19,8 +19,9 @@ def held(monkeypatch):
         closed = []
         asked.append((folder, pid, closed))
         return SimpleNamespace(
-            memory=f"memory of {folder}", keyboard=None, window=None, clock=None, close=lambda: closed.append(1)
-        )
+            memory=f"memory of {folder}", keyboard=None, window=None, clock=None, close=lambda: closed.append(1),
+            is_open=True,
+        )  # fmt: skip
 
     monkeypatch.setattr(module, "attach", attach)
     monkeypatch.setattr(module, "find_game", lambda folder, pid: SimpleNamespace(pid=pid or 5))
@@ -46,12 +47,30 @@ def test_which_of_several_may_be_said(held):
 
 def test_the_game_of_an_environment_is_shared_and_left_to_it(held, monkeypatch):
     closed = []
-    of_env = SimpleNamespace(memory="its memory", keyboard=None, window=None, clock="its clock", close=closed.append)
+    of_env = SimpleNamespace(
+        memory="its memory", keyboard=None, window=None, clock="its clock", close=closed.append, is_open=True
+    )
     monkeypatch.setattr(module, "held_game", {5: of_env}.get)
     made = games.DarkSoulsIII()
     assert (made.memory, made.clock, held) == ("its memory", "its clock", [])
     made.close()
     assert closed == []
+
+
+def test_an_environment_may_take_the_game_and_let_go_of_it(held, monkeypatch):
+    games_held = {}
+    monkeypatch.setattr(module, "held_game", games_held.get)
+    made = games.DarkSoulsIII()
+    made._held.is_open = False
+    games_held[5] = of_env = SimpleNamespace(
+        memory="its memory", keyboard=None, window=None, clock="its clock", is_open=True
+    )
+    assert (made.clock, made.pointers[0], len(held)) == ("its clock", "its memory", 1)
+    of_env.is_open = False
+    del games_held[5]
+    assert (made.memory, len(held)) == ("memory of darksouls3", 2)
+    made.close()
+    assert held[1][2] == [1]
 
 
 def test_a_game_that_is_not_known_is_named():

@@ -263,6 +263,23 @@ def test_the_camera_is_turned_at_other_speeds(filming, clock, souls):
         game.camera_pose = (0.0, 1.0, 0.0)
 
 
+def test_a_fast_game_sees_its_camera_keys_for_a_frame_too(souls, clock):
+    clock.speed, pulses = 3.0, []
+    keys = CameraKeys(souls)
+
+    def pass_time(seconds):
+        if keys.down:
+            pulses.append(seconds)
+        keys.pass_time(seconds * clock.speed)
+
+    game = DarkSoulsIII(
+        ProcessMemory(souls.process), keyboard=keys.keyboard(), clock=clock, time_source=FakeTime(pass_time)
+    )
+    game.camera_pose = (0.0, -1.0, 0.2)
+    assert pulses
+    assert min(pulses) >= 0.025
+
+
 def test_other_keys_that_are_held_stay_held(filming):
     game, keys = filming()
     game.keyboard.press("forward")
