@@ -15,7 +15,7 @@ SETTINGS = ["run.final_fights=20", "run.evaluate_every_steps=0"]
 
 def main(folder: str | None = None, steps: str = "20000") -> float:
     """Train a small agent and return what it earns in an episode."""
-    stop = threading.Event()  # set it, from any thread, to save and end
+    stop = threading.Event()  # set it, from any thread, to save and stop
     fleet = Fleet.begin("cartpole-dqn", folder, [*SETTINGS, f"run.steps={steps}"], say=print, stop=stop.is_set)
     fleet.show = lambda progress: print(f"{progress.step:,} of {progress.steps:,} steps")  # noqa: T201
     with fleet.serve(RedisOptions(host="127.0.0.1")) as served:
@@ -25,7 +25,7 @@ def main(folder: str | None = None, steps: str = "20000") -> float:
         try:
             outcome = served.train()
         finally:
-            if fleet.run.status().state != "finished":  # else the learner tells them that the run is over
+            if fleet.run.status().state != "finished":  # otherwise the learner tells them that the run is over
                 stop.set()
     workers.join(60.0)
     assert outcome.mean_return is not None
