@@ -26,7 +26,7 @@ from soulsai.experience import Chunk, Ended, Schema
 from soulsai.transport.chunks import pack_chunk
 from soulsai.transport.frames import Kind, encode
 from soulsai.transport.gateway.client import LARGEST_ANSWER, secured
-from soulsai.transport.gateway.messages import Clock, Push, SendBeat, answers
+from soulsai.transport.gateway.messages import Clock, Get, Push, SendBeat, answers
 from soulsai.transport.links import Message, Progress
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import connect
@@ -35,6 +35,8 @@ from soulsai.transport.redis.keys import Keys
 
 Words = tuple[str, ...]
 LIMIT_S = 60.0
+PING, BEGINNING, PIECE = b"\x89\x80\0\0\0\0", b"\x02\x81\0\0\0\0x", b"\x00\x80\0\0\0\0"
+"""Frames of a WebSocket: a ping, the beginning of a message, and a further piece of it without anything in it."""
 
 
 class Member:
@@ -59,13 +61,15 @@ class Member:
         ended = Ended(np.full((episodes, 1), 20.0), np.full(episodes, 20), ~flags, flags, flags)
         return Chunk(made, ended, rows)
 
-    def send(self, chunk: Chunk | None = None, worker: str = "", sequence: int = 0, pushed: int | None = None) -> None:
+    def send(self, chunk: Chunk | None = None, worker: str = "", sequence: int = 0, pushed: int | None = None,
+             sent_s: float | None = None) -> None:  # fmt: skip
         """Push a chunk under a worker id, and whatever is to be said about it."""
         chunk, worker = chunk or self.chunk(), worker or self.worker
         self.sequence = sequence or self.sequence + 1
         frame = pack_chunk(chunk, self.schema, run=self.keys.run, worker=worker, sequence=self.sequence, policy=1)
         self.pushed += chunk.rows
-        head = HEAD.pack(time.time(), self.pushed if pushed is None else pushed)
+        sent_s = time.time() if sent_s is None else sent_s
+        head = HEAD.pack(sent_s, self.pushed if pushed is None else pushed)
         self.push(head + frame)
 
     def push(self, *entries: bytes) -> None:
@@ -139,6 +143,23 @@ def damaged_frames(eve: Member) -> None:
 
 
 # Heartbeats
+
+
+def bombs(eve: Member, number: int = 50) -> None:
+    """Frames of a quarter of a megabyte that become 60 when they are unpacked, under the name of a column."""
+    for _ in range(number):
+        eve.sequence += 1
+        frame = encode(
+            Kind.CHUNK, run=eve.keys.run, worker=eve.worker, sequence=eve.sequence, policy=1, rows=8, steps=8,
+            arrays={"observations": np.zeros(15 << 20, np.float32)},
+        )  # fmt: skip
+        eve.push(HEAD.pack(time.time(), eve.pushed) + frame)
+
+
+def false_clocks(eve: Member) -> None:
+    """Chunks that were sent in 1970, by no time at all, and in a hundred years."""
+    for sent_s in (0.0, 1.0, float("nan"), -1e300, time.time() + 3e9):
+        eve.send(sent_s=sent_s)
 
 
 def false_heartbeat(eve: Member) -> None:
@@ -413,8 +434,8 @@ def nonsense(worker: str) -> list[bytes | str]:
     pack = msgspec.msgpack.encode
     return [
         b"", b"nonsense", pack([]), pack([["flushall"]]), pack([["get", "names"]]), pack([["push", []]]),
-        pack([["time"]] * 17), pack([["push", [b"x"]]] * 2), pack([["beat", worker, bytes(LARGEST_BEAT + 1000)]]),
-        "text",
+        pack([["time"]] * 17), pack([["get", "policy"]] * 2), pack([["push", [b"x"]]] * 2),
+        pack([["beat", worker, bytes(LARGEST_BEAT + 1000)]]), "text",
     ]  # fmt: skip
 
 
@@ -473,3 +494,20 @@ def gateway_guesses(address: Address, place: str = "", number: int = 30) -> None
         name = address.user if guess % 2 else "admin"
         with suppress(Exception), open_gateway(replace(address, user=name, password=f"guess-{guess}"), place):
             pass
+
+
+def gateway_frames(address: Address, place: str = "", frame: bytes = PING, for_s: float = 5.0) -> None:
+    """Frames of nothing, as many as are taken: pings, or pieces of a message that never ends."""
+    until_s = time.monotonic() + for_s
+    with open_gateway(address, place) as found, suppress(OSError):
+        found.socket.sendall(BEGINNING if frame == PIECE else b"")
+        while time.monotonic() < until_s:
+            found.socket.sendall(frame * 10_000)
+
+
+def gateway_greed(address: Address, place: str = "", for_s: float = 5.0) -> None:
+    """The policy, over and over."""
+    until_s = time.monotonic() + for_s
+    with open_gateway(address, place) as found, suppress(ConnectionClosed):
+        while time.monotonic() < until_s:
+            say(found, Get("policy"))

@@ -83,9 +83,15 @@ GROWTH, GROWTH_MB = 1.2, 60.0
 Redis = hostile.Member
 Attack = Callable[..., Any]
 OVER_REDIS: Mapping[str, Sequence[Attack]] = {
-    "liar": (hostile.too_many_steps, hostile.leaping_sequences, hostile.too_many_rows, hostile.impossible_episodes),
+    "liar": (
+        hostile.too_many_steps,
+        hostile.leaping_sequences,
+        hostile.too_many_rows,
+        hostile.impossible_episodes,
+        hostile.false_clocks,
+    ),
     "numbers": (hostile.no_numbers,),
-    "forger": (hostile.damaged_frames,),
+    "forger": (hostile.damaged_frames, hostile.bombs),
     "pulse": (hostile.false_heartbeat, hostile.heartbeats_of_tomorrow, hostile.fill_heartbeats),
     "crowd": (hostile.many_heartbeats,),
     "heavy": (lambda eve: hostile.fill_memory(eve, MEMORY_MB // 3),),
@@ -103,6 +109,9 @@ THROUGH_GATEWAY: Mapping[str, Attack] = {
     "horde": hostile.gateway_crowd,
     "mute": hostile.gateway_silence,
     "guess": hostile.gateway_guesses,
+    "pings": hostile.gateway_frames,
+    "pieces": lambda address, place: hostile.gateway_frames(address, place, hostile.PIECE),
+    "greed": hostile.gateway_greed,
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ MOST_STEPS_PER_ROW = 10_000
 ANYTHING = Limits()
 LONGEST_VERSION = 200
 """Bytes of the version of an environment."""
+MOST_PLAYED, MOST_PLAYED_PER_ROW = 1 << 20, 100
+"""Decisions that a chunk can be played again by, in all episodes; the larger of both counts."""
 PROOF = ("environment", "played")
 """Arrays of a chunk that can be played again; both or none."""
 ENDED = {"ended_lengths": "i8", "ended_standard": "b1", "ended_won": "b1", "ended_timed_out": "b1"}
@@ -46,17 +50,8 @@ def unpack_chunk(
 
     Its steps are those of the header, but no more than its rows can stand for.
     """
-    frame = decode(data, Kind.CHUNK)
+    frame = decode(data, Kind.CHUNK, lambda header: _check_header(header, schema, run, limits))
     header = frame.header
-    if header.run != run:
-        raise BadFrame("foreign", f"it belongs to run {header.run}, this is {run}")
-    _require(bool(header.worker) and header.sequence > 0, "worker and sequence are missing")
-    _require(0 < header.rows <= limits.rows, f"it has {header.rows:,} rows, not 1 to {limits.rows:,}")
-    _require(0 < header.steps <= header.rows * MOST_STEPS_PER_ROW,
-             f"{header.steps} steps cannot be those of {header.rows} decisions")  # fmt: skip
-    if schema.length:
-        _require(header.rows % schema.length == 0, f"{header.rows} rows are no rollouts of {schema.length}")
-    _require_arrays(frame, schema)
     columns = {name: _unpacked(name, frame, column, schema, limits) for name, column in schema.columns.items()}
     if "masks" in columns:
         opened = np.take_along_axis(columns["masks"], columns["actions"][..., None], -1)
@@ -69,6 +64,19 @@ def unpack_chunk(
     # than rows, where the first rows of an episode wait: those are counted with the rows.
     steps = min(header.steps, header.rows * limits.steps_per_row)
     return header, Chunk(columns, ended, steps, _proof(frame, schema))
+
+
+def _check_header(header: Header, schema: Schema, run: str, limits: Limits) -> None:
+    """Refuse what is no chunk of this run, by what it says of itself alone."""
+    if header.run != run:
+        raise BadFrame("foreign", f"it belongs to run {header.run}, this is {run}")
+    _require(bool(header.worker) and header.sequence > 0, "worker and sequence are missing")
+    _require(0 < header.rows <= limits.rows, f"it has {header.rows:,} rows, not 1 to {limits.rows:,}")
+    _require(0 < header.steps <= header.rows * MOST_STEPS_PER_ROW,
+             f"{header.steps} steps cannot be those of {header.rows} decisions")  # fmt: skip
+    if schema.length:
+        _require(header.rows % schema.length == 0, f"{header.rows} rows are no rollouts of {schema.length}")
+    _require_arrays(header, schema)
 
 
 def _packed(name: str, array: Array, column: Column, schema: Schema) -> Array:
@@ -101,8 +109,11 @@ def _action_dtype(schema: Schema) -> str:
     return "u1" if schema.num_actions <= 1 << 8 else "u2"
 
 
-def _require_arrays(frame: Frame, schema: Schema) -> None:
-    rows, number = frame.header.rows, _length(frame, "ended_lengths")
+def _require_arrays(header: Header, schema: Schema) -> None:
+    there = {entry.name: (entry.dtype, entry.shape) for entry in header.arrays}
+    rows, number = header.rows, _length(there, "ended_lengths")
+    # No more episodes can have ended than there were decisions.
+    _require(number <= rows, f"{number} episodes ended in {rows} decisions")
     wanted: dict[str, tuple[str, tuple[int, ...]]] = {name: (code, (number,)) for name, code in ENDED.items()}
     wanted["ended_terms"] = ("f8", (number, schema.terms))
     for name, column in schema.columns.items():
@@ -111,11 +122,13 @@ def _require_arrays(frame: Frame, schema: Schema) -> None:
             wanted[name] = ("u1", (-(-int(np.prod(shape)) // 8),))
         else:
             wanted[name] = (_action_dtype(schema) if column.dtype == "i8" else column.dtype, shape)
-    there = {entry.name: (entry.dtype, entry.shape) for entry in frame.header.arrays}
     if set(PROOF) & there.keys():
-        number = frame.arrays["played"].shape[1] if "played" in there and len(there["played"][1]) == 2 else 1
-        wanted["played"] = (_action_dtype(schema), (_length(frame, "played"), number))
-        wanted["environment"] = ("u1", (_length(frame, "environment"),))
+        played = there["played"][1] if "played" in there and len(there["played"][1]) == 2 else (-1, 1)
+        most = max(MOST_PLAYED, MOST_PLAYED_PER_ROW * rows)
+        _require(math.prod(played) <= most, f"{played[0]:,} decisions in {played[1]:,} episodes are too many")
+        _require(_length(there, "environment") <= LONGEST_VERSION, "the version of its environment is no text")
+        wanted["played"] = (_action_dtype(schema), played)
+        wanted["environment"] = ("u1", (_length(there, "environment"),))
     if there != wanted:
         wrong = sorted(name for name in there.keys() | wanted.keys() if there.get(name) != wanted.get(name))
         raise BadFrame("invalid", f"not the arrays of this run's experience: {', '.join(wrong)}")
@@ -124,8 +137,6 @@ def _require_arrays(frame: Frame, schema: Schema) -> None:
 def _ended(frame: Frame, limits: Limits) -> Ended:
     arrays = frame.arrays
     lengths, terms = arrays["ended_lengths"], arrays["ended_terms"]
-    # No more episodes can have ended than there were decisions.
-    _require(len(lengths) <= frame.header.rows, f"{len(lengths)} episodes ended in {frame.header.rows} decisions")
     if len(lengths):
         _require_within("ended_lengths", lengths, 1, limits.length)
         most = np.minimum(limits.term * lengths, LARGEST)[:, None]
@@ -137,16 +148,16 @@ def _proof(frame: Frame, schema: Schema) -> Proof | None:
     if "played" not in frame.arrays:
         return None
     version, actions = frame.arrays["environment"].tobytes(), frame.arrays["played"]
-    _require(version.isascii() and len(version) <= LONGEST_VERSION, "the version of its environment is no text")
+    _require(version.isascii(), "the version of its environment is no text")
     _require(actions.size > 0, "nothing was played")
     _require_within("played", actions, 0, schema.num_actions - 1)
     return Proof(version.decode(), actions.astype(np.int64))
 
 
-def _length(frame: Frame, name: str) -> int:
+def _length(there: Mapping[str, tuple[str, tuple[int, ...]]], name: str) -> int:
     """The first dimension of an array, -1 if there is none."""
-    array = frame.arrays.get(name)
-    return array.shape[0] if array is not None and array.ndim else -1
+    shape = there[name][1] if name in there else ()
+    return shape[0] if shape else -1
 
 
 def _flags(name: str, packed: Array, number: int) -> Flags:

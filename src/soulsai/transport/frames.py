@@ -10,7 +10,7 @@ import ctypes
 import math
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -155,8 +155,11 @@ def encode(
     return frame
 
 
-def decode(data: bytes | memoryview, kind: Kind) -> Frame:
-    """Read a frame of this kind; BadFrame, whatever is wrong with it."""
+def decode(data: bytes | memoryview, kind: Kind, check: Callable[[Header], None] = lambda header: None) -> Frame:
+    """Read a frame of this kind; BadFrame, whatever is wrong with it.
+
+    `check` may refuse it by its header, before anything is unpacked: a few bytes can become very many.
+    """
     protocol = protocol_of(data)
     if protocol is not None and protocol != PROTOCOL:
         raise BadFrame("version", f"it was made for protocol {protocol}, this side has {PROTOCOL}")
@@ -168,6 +171,7 @@ def decode(data: bytes | memoryview, kind: Kind) -> Frame:
         raise BadFrame("malformed", "the checksum does not match")
     if header.kind is not kind:
         raise BadFrame("invalid", f"a frame of kind {header.kind} does not belong here")
+    check(header)
     stored = view[_aligned(HEADER_AT + PREFIX.unpack_from(data)[2]) :]
     sizes = [_size(entry) for entry in header.arrays]
     body = _body(stored, sum(map(_aligned, sizes)), packed=header.packed)

@@ -32,6 +32,8 @@ class Limits:
     chunks_per_s: float = 50.0
     bytes_per_s: float = 8 << 20
     burst_s: float = 4.0  # so much may come at once
+    answers_per_s: float = 1000.0
+    answer_bytes_per_s: float = 32 << 20  # policies, most of all
     memory: int = 256 << 20  # bytes that wait for the learner
     connections: int = 32
     all_connections: int = 1024  # of everybody
@@ -63,6 +65,8 @@ class Name:
 
     chunks: Bucket
     bytes: Bucket
+    answers: Bucket
+    answer_bytes: Bucket
     connections: int = 0
     machines: Counter[str] = field(default_factory=Counter)  # connections by address
     passed: int = 0
@@ -88,10 +92,13 @@ class Quotas:
                     break
                 del self._names[other]
             limits, now_s = self.limits, self._clock()
-            chunks, size = (
-                Bucket(rate, rate * limits.burst_s, now_s) for rate in (limits.chunks_per_s, limits.bytes_per_s)
-            )
-            self._names[name] = Name(chunks, size)
+            chunks, size, answers, answer_bytes = (
+                Bucket(rate, rate * limits.burst_s, now_s)
+                for rate in (
+                    limits.chunks_per_s, limits.bytes_per_s, limits.answers_per_s, limits.answer_bytes_per_s
+                )
+            )  # fmt: skip
+            self._names[name] = Name(chunks, size, answers, answer_bytes)
         return self._names[name]
 
     def refusal(self, name: str) -> tuple[str, str]:
@@ -124,6 +131,17 @@ class Quotas:
             return "", wait_s
         self.drop(name, reason, len(sizes))
         return reason, 0.0
+
+    def wait_s(self, name: str) -> float:
+        """How long a name has to wait for its next answer; asking costs as much as being answered."""
+        known, now_s = self.of(name), self._clock()
+        wait_s = max(known.answers.wait_s(1.0, now_s), known.answer_bytes.wait_s(1.0, now_s))
+        known.answers.take(1.0)
+        return wait_s
+
+    def note_answer(self, name: str, size: int) -> None:
+        """A name gets an answer of so many bytes."""
+        self.of(name).answer_bytes.take(size)
 
     def drop(self, name: str, reason: str, chunks: int) -> None:
         """Count what was dropped; a learner that is slow is nobody's fault, everything else is a strike."""

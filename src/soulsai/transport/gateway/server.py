@@ -29,6 +29,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from soulsai.errors import TransportError
 from soulsai.transport.gateway.counts import ADDRESS, CREDENTIALS, LOCKED, MACHINES, NO_REDIS, SILENT, Counts
@@ -62,6 +63,10 @@ FAILURES = 20
 """Wrong credentials from one address in a minute; beyond, it is refused without asking Redis."""
 KNOCKING = 64
 """Connections of one address at once of which nobody knows yet whose they are."""
+MOST_FRAMES = 64
+"""Pings, and pieces of a message, until it is whole; a worker sends each message in one piece."""
+READ_BYTES = 32 << 10
+"""Bytes that are read of a connection at once: they may be thousands of frames."""
 MOST_PLACES = 10_000
 END_S = 2
 TELL_EVERY_S = 10.0
@@ -203,16 +208,19 @@ class _Connection:
             while True:
                 data = await asyncio.wait_for(self._socket.receive_bytes(), IDLE_S)
                 self._quotas.totals.bytes += len(data)
-                answers = await self._answer(requests.decode(data))
-                await asyncio.wait_for(self._socket.send_bytes(msgspec.msgpack.encode(answers)), IDLE_S)
+                commands = requests.decode(data)
+                await asyncio.sleep(self._quotas.wait_s(self._name))
+                answers = msgspec.msgpack.encode(await self._answer(commands))
+                self._quotas.note_answer(self._name, len(answers))
+                await asyncio.wait_for(self._socket.send_bytes(answers), IDLE_S)
                 if self._quotas.is_locked(self._name):
                     await self._socket.close(LATER, "too much was sent: locked out for a while")
                     return
         except TimeoutError:
             await self._socket.close(AGAIN, "nothing was said for a while")
         except WebSocketDisconnect as error:
-            if error.code == MESSAGE_TOO_BIG:
-                self._count(TOO_LONG, 1)
+            if error.code in (MESSAGE_TOO_BIG, NONSENSE):
+                self._count(TOO_LONG if error.code == MESSAGE_TOO_BIG else INVALID, 1)
         except (msgspec.MsgspecError, KeyError, ValueError) as error:  # KeyError: text instead of bytes
             self._count(INVALID, 1)
             await self._socket.close(NONSENSE, f"this cannot be read: {type(error).__name__}")
@@ -243,6 +251,9 @@ class _Connection:
         pushes = [command for command in commands if isinstance(command, Push)]
         if len(pushes) > 1:
             raise ValueError("experience comes once in a message")
+        asked = [command.what for command in commands if isinstance(command, Get)]
+        if len(set(asked)) < len(asked):
+            raise ValueError("the same is asked for twice in a message")
         refusals = [self._refuse(command) for command in commands]
         is_refused = any(why and isinstance(command, Push) for command, why in zip(commands, refusals, strict=True))
         sizes = [len(entry) for push in pushes for entry in push.entries]
@@ -365,6 +376,45 @@ class PromptProtocol(H11Protocol):
             self.transport.abort()
 
 
+class WholeMessages(WebSocketsSansIOProtocol):
+    """Hangs up on one that sends frames without end and no message: reading those would take all the time there is."""
+
+    _frames = 0
+
+    def data_received(self, data: bytes) -> None:
+        """Read a little at a time."""
+        for at in range(0, len(data), READ_BYTES):
+            if not self.transport.is_closing():
+                super().data_received(data[at : at + READ_BYTES])
+
+    def handle_ping(self) -> None:
+        """Answer it."""
+        if self._may_go_on():
+            super().handle_ping()
+
+    def handle_pong(self, event: Any) -> None:
+        """It is there."""
+        if self._may_go_on():
+            super().handle_pong(event)
+
+    def handle_cont(self, event: Any) -> None:
+        """Add a piece."""
+        if self._may_go_on():
+            super().handle_cont(event)
+
+    def send_receive_event_to_app(self) -> None:
+        """A message is whole."""
+        self._frames = 0
+        super().send_receive_event_to_app()
+
+    def _may_go_on(self) -> bool:
+        self._frames += 1
+        if self._frames > MOST_FRAMES and not self.transport.is_closing():
+            self.queue.put_nowait({"type": "websocket.disconnect", "code": NONSENSE, "reason": ""})
+            self.transport.abort()
+        return self._frames <= MOST_FRAMES
+
+
 def make_server(options: GatewayOptions, gateway: Gateway, started: Callable[[], None] = lambda: None) -> Any:
     """A uvicorn server, to be run with the sockets it listens on."""
 
@@ -385,7 +435,7 @@ def make_server(options: GatewayOptions, gateway: Gateway, started: Callable[[],
         uvicorn.Config(
             gateway.app(),
             http=Protocol,
-            ws="websockets-sansio",
+            ws=WholeMessages,
             ws_max_size=options.limits.message,
             ws_per_message_deflate=False,  # frames are packed already
             ws_ping_interval=20.0,

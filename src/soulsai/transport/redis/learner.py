@@ -169,6 +169,7 @@ class _Inbox:
         self.removed = self.remove_to = 0
         self.read: deque[_Read] = deque()
         self.entry_bytes = 0  # the largest of those that were read last
+        self.empty_s = 0.0  # when nothing was left in it for the last time: what comes later was sent later
 
     def span(self, count: int) -> tuple[int, int]:
         """The first and the last of the next entries in the list as it is now."""
@@ -276,6 +277,7 @@ class RedisLearnerLink(LearnerLink):
         for name, inbox in zip(names, inboxes, strict=True):
             args += [name, inbox.next or 0]
         keys = [*map(self._keys.experience, names)]
+        now_s = time.time()
         with self._client.pipeline(transaction=True) as pipe:
             self._run(LISTS, keys, args, pipe)
             for name, key, inbox in zip(names, keys, inboxes, strict=True):
@@ -294,6 +296,8 @@ class RedisLearnerLink(LearnerLink):
                     continue  # this very moment
                 raise _Behind
             messages += self._wanted(name, self._take(name, inbox, entries), length - len(inbox.read))
+            if length == len(inbox.read):
+                inbox.empty_s = now_s
         return messages
 
     def _take(self, name: str, inbox: _Inbox, entries: Sequence[bytes]) -> list[Message]:
@@ -315,8 +319,8 @@ class RedisLearnerLink(LearnerLink):
                 self._complain(name, f"{name} sends what no worker writes: it is counted and thrown away")
             elif self._accounts.take(entry):
                 is_held = entry.sequence <= self._stored.get(entry.worker)
-                frame = memoryview(data)[HEAD.size :]
-                messages.append(Message(entry.worker, entry.sequence, entry.rows, frame, entry.sent_s, is_held=is_held))
+                frame, sent_s = memoryview(data)[HEAD.size :], max(entry.sent_s, inbox.empty_s)
+                messages.append(Message(entry.worker, entry.sequence, entry.rows, frame, sent_s, is_held=is_held))
         return messages
 
     def _wanted(self, name: str, messages: list[Message], waiting: int) -> list[Message]:

@@ -302,6 +302,27 @@ def test_a_message_that_is_too_long_ends_the_connection(alice, admin, keys, make
     assert admin.llen(keys.experience("alice")) == 0
 
 
+@pytest.mark.parametrize("frame", [hostile.PING, hostile.PIECE])
+def test_frames_without_end_and_without_a_message_end_the_connection(frame, alice, admin, keys, make_gateway):
+    """They never reach a quota; reading them would keep the gateway from everybody else."""
+    gateway = make_gateway()
+    bob = replace(alice, user="bob", password=invite(admin, keys, "bob"))
+    with raw(bob, gateway) as honest:
+        hostile.gateway_frames(through(alice, gateway), frame=frame, for_s=60.0)
+        until(lambda: gateway.quotas.counts()["alice"].get(INVALID) == 1)
+        assert say(honest, Waiting()) == [0]
+
+
+def test_who_asks_without_end_has_to_wait(alice, admin, keys, make_gateway):
+    admin.set(keys.policy, bytes(100_000))
+    gateway = make_gateway(Limits(answer_bytes_per_s=100_000.0, burst_s=1.0))
+    with raw(alice, gateway) as found:
+        began_s = time.monotonic()
+        for _ in range(4):
+            say(found, Get("policy"))
+        assert time.monotonic() - began_s > 1.5
+
+
 def test_sockets_that_say_nothing_are_hung_up_on(alice, admin, make_gateway, monkeypatch):
     monkeypatch.setattr(gateways, "HEADERS_S", 0.2)
     monkeypatch.setattr(gateways, "IDLE_S", 0.2)
@@ -414,6 +435,16 @@ def test_quotas_slow_then_drop_then_lock_out_then_forgive():
     assert quotas.refusal("a") == ("", "")
     assert quotas.pass_or_drop("a", [10]) == ("", 0.0)
     assert quotas.counts()["a"] == {"passed": 0, CHUNKS: 3, LOCKED: 1}
+
+
+def test_answers_are_paid_for_too():
+    quotas = Clocked(answers_per_s=2.0, answer_bytes_per_s=1000.0, burst_s=2.0)
+    assert [quotas.wait_s("a") for _ in range(6)] == [0.0, 0.0, 0.0, 0.0, 0.5, 1.0]
+    assert quotas.wait_s("b") == 0.0
+    quotas.note_answer("b", 5000)
+    assert quotas.wait_s("b") == pytest.approx(3.0, abs=0.01)
+    quotas.now_s += 10.0
+    assert (quotas.wait_s("a"), quotas.wait_s("b")) == (0.0, 0.0)
 
 
 def test_a_chunk_larger_than_the_burst_passes_and_is_paid_for():

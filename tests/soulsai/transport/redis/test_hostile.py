@@ -1,6 +1,7 @@
 """A member with valid credentials who means harm and speaks the raw protocol, against a learner that learns."""
 
 import json
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -17,7 +18,10 @@ from soulsai.learning.limits import most_rows
 from soulsai.learning.loop import build_fleet_loop
 from soulsai.learning.sources import Start
 from soulsai.runtime import serve
+from soulsai.transport.chunks import unpack_chunk
+from soulsai.transport.frames import BadFrame
 from soulsai.transport.redis.access import invite, revoke
+from soulsai.transport.redis.entries import HEAD
 from soulsai.transport.redis.quota import Quota
 from soulsai.transport.redis.report import look_at
 
@@ -99,6 +103,34 @@ def test_episodes_and_returns_that_cannot_be(siege):
     assert siege.loop.episodes.metrics()["episodes"] == 1
     assert siege.loop.episodes.metrics()["return/training"] == 20.0
     assert {a.worker: a.dropped for a in siege.link.accounts()}[EVE] == {"invalid": 24}
+
+
+def test_what_becomes_much_is_refused_before_it_is_unpacked(siege):
+    began_s = time.process_time()
+    hostile.bombs(siege.eve, 4)
+    made_s = time.process_time() - began_s
+    frame = siege.admin.lindex(siege.keys.experience("eve"), -1)[HEAD.size :]
+    for _ in range(3):
+        siege.bob.send()
+    siege.settle()
+    assert siege.of("bob")["stored"] == 24
+    assert {a.worker: a.dropped for a in siege.link.accounts()}[EVE] == {"invalid": 32}
+    began_s = time.process_time()
+    for _ in range(40):
+        with pytest.raises(BadFrame, match="not the arrays"):
+            unpack_chunk(frame, siege.loop.learner.schema, run=siege.keys.run)
+    assert time.process_time() - began_s < made_s  # to unpack one takes longer than to make it
+
+
+def test_how_old_a_chunk_is_nobody_can_make_up(siege):
+    siege.settle()
+    hostile.false_clocks(siege.eve)
+    siege.bob.send()
+    siege.settle()
+    siege.loop.source._looked_s = 0.0
+    metrics = siege.loop.source.metrics(siege.loop.counters)
+    assert 0.0 <= metrics["fleet/oldest_s"] < 60.0
+    assert (siege.of("eve")["stored"], siege.of("bob")["stored"]) == (40, 8)
 
 
 def test_heartbeats_invent_neither_metrics_nor_rates(siege):
