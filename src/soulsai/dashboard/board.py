@@ -26,7 +26,7 @@ FRESH_S = 10.0
 """However many look, the page is made again after so long."""
 METRICS = ("win_rate/evaluation", "win_rate/training")
 """How often it wins: the first that there is."""
-POINTS, WIDTH, HEIGHT = 200, 640, 160
+POINTS, WIDTH, HEIGHT, LEFT = 200, 590, 160, 46
 MOST_NAMES = 200
 LOOK_AT = 5
 """Recordings."""
@@ -39,7 +39,7 @@ ALONE = {
 }
 PAGE = Template("""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="refresh" content="60"><title>$title</title><style>
+<meta http-equiv="refresh" content="60"><link rel="icon" href="data:,"><title>$title</title><style>
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; } th, td { text-align: right; padding: .2rem .6rem; }
 th:first-child, td:first-child { text-align: left; } tr { border-bottom: 1px solid #8884; }
@@ -135,8 +135,14 @@ def _curve(details: RunDetails) -> str:
     last = max(pairs[-1][0], 1)
     points = " ".join(f"{WIDTH * x / last:.1f},{HEIGHT * (1.0 - y):.1f}" for x, y in pairs)
     words = f"{pairs[-1][1]:.1%} after {pairs[-1][0]:,.0f} steps"
+    rates = "".join(
+        f'<path d="M0 {y}h{WIDTH}" stroke="#8884"/><text x="-6" y="{y + 4}" text-anchor="end">{rate}</text>'
+        for rate, y in (("0%", HEIGHT), ("50%", HEIGHT // 2), ("100%", 0))
+    )
+    below = HEIGHT + 18
+    ends = f'<text y="{below}">0</text><text x="{WIDTH}" y="{below}" text-anchor="end">{last:,.0f} steps</text>'
     return (
-        f'<svg viewBox="-2 -2 {WIDTH + 4} {HEIGHT + 4}" role="img" aria-label="{words}"><rect width="{WIDTH}" '
-        f'height="{HEIGHT}" fill="none" stroke="#8884"/><polyline points="{points}" fill="none" stroke="#2a78d6" '
-        f'stroke-width="2"/></svg><p>{words}; from 0 % below to 100 % above</p>'
+        f'<svg viewBox="{-LEFT} -8 {LEFT + WIDTH + 4} {HEIGHT + 30}" role="img" aria-label="{words}" font-size="12" '
+        f'fill="currentColor">{rates}{ends}<polyline points="{points}" fill="none" stroke="#2a78d6" stroke-width="2"/>'
+        f"</svg><p>{words}</p>"
     )

@@ -30,7 +30,7 @@ class Curves:
         self._reader = MetricsReader(folder)
         self._is_safe = is_safe
         self._seen: tuple[tuple[object, ...], Extent] | None = None
-        self._judged: tuple[Extent, str] | None = None
+        self._judged: tuple[Extent, str, dict[str, float]] | None = None
         self.problem = ""
 
     def extent(self) -> Extent:
@@ -43,13 +43,23 @@ class Curves:
         return self._seen[1]
 
     def verdict(self) -> str:
-        """How the run is going, in words; looked up again when there are new rows."""
+        """How the run is going, in words."""
+        return self._evaluated()[0]
+
+    def last_evaluation(self) -> dict[str, float]:
+        """The last value of each metric that a verdict is made of."""
+        return self._evaluated()[1]
+
+    def _evaluated(self) -> tuple[str, dict[str, float]]:
+        """Looked up again when there are new rows."""
         extent = self.extent()
         if self._judged is None or self._judged[0] != extent:
             nothing: dict[str, Series] = {}
             found = self._try(lambda: self._reader.series(NAMES, points=VERDICT_POINTS), nothing) if extent.rows else {}
-            self._judged = (extent, verdict_of({name: _points(each) for name, each in found.items()}))
-        return self._judged[1]
+            verdict = verdict_of({name: _points(each) for name, each in found.items()})
+            last = {name: value for name, (_, value) in self.latest().items() if name in NAMES} if extent.rows else {}
+            self._judged = (extent, verdict, last)
+        return self._judged[1:]
 
     def names(self) -> list[str]:
         """Names of the metrics that occur; empty if they cannot be read."""

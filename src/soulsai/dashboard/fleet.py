@@ -124,7 +124,9 @@ def _without_redis(details: RunDetails) -> Report:
     if metrics:
         why = "its workers are processes of the machine that learns: there is no report of each, only these figures"
         return unknown(f"{details.id}: {why}", metrics)
-    return unknown(f"{details.id}: has no workers, it plays itself; for many machines there is `souls serve`")
+    return unknown(
+        f"{details.id} has no workers: it plays by itself. `souls serve` trains with workers on many machines"
+    )
 
 
 def unknown(reason: str, metrics: Mapping[str, float] | None = None) -> Report:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from soulsai.dashboard.curves import Curves
+from soulsai.dashboard.verdict import HIGH, LOW, RATE, RETURN
 from soulsai.errors import RunError
 from soulsai.runs.fleet_file import FILE as FLEET
 from soulsai.runs.fleet_file import is_served
@@ -40,9 +41,11 @@ RECORDINGS = (".npz", ".json")
 NAMED_BY_TIME = re.compile(r"\d{8}-\d{6}")
 LIVE = "judged"
 """The name of the newest evaluation while training; the others are named as their files."""
+LOST = (KILLED, DAMAGED, BROKEN)
+"""States of runs whose last rows may be newer than their status."""
 IN_EVENT = (
     "state", "live", "step", "steps", "rows", "win_rate", "win_rate_low", "win_rate_high", "elapsed_s", "problem",
-    "row_at", "speed", "verdict",
+    "row_at", "speed", "verdict", "return",
 )  # fmt: skip
 
 Entry = dict[str, Any]
@@ -77,11 +80,9 @@ class RunDetails:
             "state": state,
             "live": live,
             # A row may be newer than the status, which is written with checkpoints.
-            "step": max(status.step, extent.step) if live or status.state in (KILLED, DAMAGED) else status.step,
+            "step": max(status.step, extent.step) if live or status.state in LOST else status.step,
             "steps": status.steps or about["steps"],
-            "win_rate": status.win_rate,
-            "win_rate_low": status.win_rate_low,
-            "win_rate_high": status.win_rate_high,
+            **self._rates(status),
             "updated": status.updated or self._changed(),
             "problem": about["problem"] or self.metrics.problem or self._damage(status),
             "folder": shlex.quote(str(self.folder.absolute())),
@@ -95,6 +96,14 @@ class RunDetails:
             "rows": extent.rows,
         }
 
+    def _rates(self, status: Status) -> dict[str, float | None]:
+        """Of the newest evaluation: of a finished run the final one, which no row has."""
+        last = self.metrics.last_evaluation()
+        rates = {name: getattr(status, name) for name in ("win_rate", "win_rate_low", "win_rate_high")}
+        if status.state != "finished" and RATE in last:
+            rates = dict(zip(rates, (last[RATE], last.get(LOW), last.get(HIGH)), strict=True))
+        return rates | {"return": last.get(RETURN)}
+
     def _damage(self, status: Status) -> str:
         if status.state != DAMAGED:
             return ""
@@ -103,7 +112,9 @@ class RunDetails:
         )
 
     def _command(self, about: dict[str, Any], status: Status) -> str:
-        """The command that continues the run; of a finished one, with twice the steps."""
+        """The command that continues the run; of a finished one, with twice the steps, of a broken one none."""
+        if status.state == BROKEN:
+            return ""
         verb = "serve" if (self.folder / FLEET).exists() else "train --game" if about["engine"] == "game" else "train"
         longer = f" --set run.steps={2 * status.step}" if status.state == "finished" else ""
         return f"souls {verb} --resume {shlex.quote(str(self.folder.absolute()))}{longer}"

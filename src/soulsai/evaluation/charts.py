@@ -19,8 +19,19 @@ Found = Mapping[str, Series]
 """Curves by metric."""
 HEIGHT_PX = 300
 COLOURS = ("#3b8ed0", "#e58606", "#2a9d8f", "#cc503e", "#8e6bbf", "#b8970a", "#d45fa0", "#7f8c8d")
-BAND = "rgba(229, 134, 6, 0.2)"
-"""Colour of the interval around the evaluations, whose curve is the second."""
+BAND = "rgba(59, 142, 208, 0.2)"
+"""Colour of the interval around the evaluations."""
+OWN_COLOURS = {
+    **{f"{kind}/{when}": i for kind in ("win_rate", "return") for i, when in enumerate(("evaluation", "training"))},
+    "episode/length_evaluation": 0, "episode/length": 1, "reward/win": 2, "reward/taken": 3, "reward/dealt": 0,
+    "reward/far": 1, "reward/death": 7,
+}  # fmt: skip
+"""Good is green and bad is red; evaluations and training have the same colours everywhere, as on the live page."""
+LABELS = {
+    "episode/length": "training",
+    "episode/length_evaluation": "evaluation",
+    "boss_health_left/all": "all fights",
+}
 SEE_THROUGH = "rgba(0, 0, 0, 0)"
 """The page's own colours, light or dark, show through; so do those of text and lines, which its style sheet sets."""
 
@@ -48,20 +59,27 @@ def metric_charts(metrics: MetricsReader) -> tuple[list[Chart], list[Chart]]:
     main = [
         _win_chart("Win rate over steps", "steps", found, wins, 1.0),
         _win_chart("Win rate over minutes", "minutes of training", metrics.series(names, "elapsed_s"), wins, 60.0),
-        _lines("Boss health left", "mean at the end of evaluated fights", found, left),
-        _lines("Length of an episode", "steps of 0.1 s", found, lengths),
+        _lines("Boss health left", "mean at the end of evaluated fights", found, left, is_share=True),
+        _lines("Length of an episode", "steps", found, lengths),
         _lines("Return", "sum of rewards of an episode", found, returns),
         _lines("Terms of the reward", "mean sum of each over an episode, weighted", found, terms),
         *(_lines(_TITLES.get(name, name), _NOTES.get(name, ""), found, [name]) for name in (*losses, *single)),
-        _lines("Where the time goes", "share of the loop's time by phase", found, times, is_share=True),
+        _lines("Where the time goes", "share of the loop's time by phase", found, times, is_share=True, stacked=True),
     ]
     others = [_lines(name, "", found, [name]) for name in names if name not in shown]
     return [chart for chart in main if chart], [chart for chart in others if chart]
 
 
 _BOUNDS = ("win_rate/evaluation_low", "win_rate/evaluation_high")
-_TITLES = {"policy/entropy": "Entropy of the policy", "epsilon": "Epsilon", "steps_per_s": "Steps per second"}
-_NOTES = {"policy/entropy": "nat", "epsilon": "share of random actions", "steps_per_s": "environment steps of 0.1 s"}
+_TITLES = {
+    "policy/entropy": "Entropy of the policy",
+    "epsilon": "Epsilon",
+    "steps_per_s": "Steps per second",
+    "loss/policy": "Loss of the policy",
+    "loss/value": "Loss of the value",
+    "loss/q": "Loss of the Q values",
+}
+_NOTES = {"policy/entropy": "nat", "epsilon": "share of random actions", "steps_per_s": "environment steps"}
 
 
 def _family(names: Sequence[str], prefix: str) -> list[str]:
@@ -69,8 +87,11 @@ def _family(names: Sequence[str], prefix: str) -> list[str]:
 
 
 def _short(name: str) -> str:
-    """A metric's name without its family, for legends."""
-    return name.partition("/")[2] or name
+    """A metric's name for legends: without its family."""
+    family, _, rest = name.partition("/")
+    if family == "boss_health_left" and rest != "all":
+        return f"ended in {rest.replace('_', ' ')}"
+    return LABELS.get(name) or rest or name
 
 
 def _curves(found: Found, names: Sequence[str]) -> dict[str, tuple[list[float], list[float]]]:
@@ -80,17 +101,19 @@ def _curves(found: Found, names: Sequence[str]) -> dict[str, tuple[list[float], 
     return {name: curve for name, curve in finite.items() if curve[0]}
 
 
-def _lines(title: str, note: str, found: Found, names: Sequence[str], *, is_share: bool = False) -> Chart | None:
+def _lines(
+    title: str, note: str, found: Found, names: Sequence[str], *, is_share: bool = False, stacked: bool = False
+) -> Chart | None:
     """A line for each metric; shares of a whole lie on top of each other."""
     curves = _curves(found, names)
     if not curves:
         return None
     figure = new_figure("steps", legend=is_share or len(curves) > 1)
     for i, (name, (x, y)) in enumerate(curves.items()):
-        style = _line(_short(name), i, few=len(x) < 40 and not is_share)
-        figure.add_scatter(x=x, y=y, stackgroup="all" if is_share else None, **style)
+        style = _line(_short(name), OWN_COLOURS.get(name, i), few=len(x) < 40 and not stacked)
+        figure.add_scatter(x=x, y=y, stackgroup="all" if stacked else None, **style)
     if is_share:
-        figure.update_yaxes(range=[0, 1], tickformat=".0%")
+        figure.update_yaxes(range=[0, 1] if stacked else [-0.02, 1.02], tickformat=".0%")
     return Chart(title, note, drawn(figure))
 
 
@@ -116,7 +139,7 @@ def _win_chart(title: str, axis: str, found: Found, names: Sequence[str], unit: 
         figure.add_scatter(x=low[0], y=low[1], fill="tonexty", fillcolor=BAND, name="95 % interval", **edge)
     for name, (x, y) in curves.items():
         is_training = name == "win_rate/training"
-        style = _line(_short(name), 0 if is_training else 1, few=not is_training)
+        style = _line(_short(name), OWN_COLOURS[name], few=not is_training)
         figure.add_scatter(x=x, y=y, opacity=0.5 if is_training else 1.0, **style)
     figure.update_yaxes(range=[-0.02, 1.02], tickformat=".0%")
     note = "greedy evaluations on unseen seeds, and training fights from the standard start"
@@ -127,7 +150,7 @@ def place_charts(evaluation: Evaluation) -> list[Chart]:
     """Where the player was, and where he was hit, as the boss sees it."""
     grids = (
         ("Where the player is", "seen from above, the boss in the middle looking up", evaluation.places, COLOURS[0]),
-        ("Where he is hit", "one step before the blow", evaluation.hit_places, COLOURS[3]),
+        ("Where the player is hit", "one step before the blow", evaluation.hit_places, COLOURS[3]),
     )
     return [Chart(title, note, drawn(_map(grid, colour))) for title, note, grid, colour in grids if grid.any()]
 

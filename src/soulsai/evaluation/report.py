@@ -29,10 +29,11 @@ def write_report(
     evaluations: Sequence[Evaluation],
 ) -> None:
     """Write the report. The headline speaks of the first evaluation of each boss in which nobody else took over."""
+    has_fights = bool(evaluations) or "return/evaluation" not in metrics.latest()
     sections = (
         _head(title, metrics, evaluations),
-        _evaluations(evaluations),
         _curves(metrics),
+        _evaluations(evaluations) if has_fights else "",
         section("Config", f"<pre>{text(config_toml)}</pre>" if config_toml.strip() else NO_DATA),
         section("Versions", _versions(versions)),
     )

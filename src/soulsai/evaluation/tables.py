@@ -88,13 +88,18 @@ def kind_of(evaluation: Evaluation) -> str:
 
 def overview(evaluations: Sequence[Evaluation]) -> str:
     """All evaluations in a line each."""
-    heads = ("fights", "seed", "number", "wins", "95 % interval", "time-outs", "median time to kill")
+    heads = ("fights", "when (UTC)", "seed", "number", "wins", "95 % interval", "time-outs", "median time to kill")
     rows = (
-        (kind_of(each), str(each.settings.seed), each.fights, Bar(each.win_rate), _interval(each.interval),
+        (kind_of(each), when(each), str(each.settings.seed), each.fights, Bar(each.win_rate), _interval(each.interval),
          percent(each.time_outs / each.fights), _seconds(each.time_to_kill_s.median if each.time_to_kill_s else None))
         for each in evaluations
     )  # fmt: skip
     return table(heads, rows)
+
+
+def when(evaluation: Evaluation) -> str:
+    """Day and minute of an evaluation in UTC; old files do not tell."""
+    return evaluation.made[:16].replace("T", " ") or "-"
 
 
 def _interval(bounds: tuple[float, float]) -> str:

@@ -162,7 +162,7 @@ class ActorSource(Source):
     def restore(self, saved: Checkpoint, learner: Learner) -> None:
         """Go on from a checkpoint. With another number of actors, as on another machine, new episodes begin."""
         seed = self._seed + learner.counters.steps
-        if saved.state["source"]["actors"] != len(self.actors):
+        if saved.state["source"].get("actors") != len(self.actors):
             self._begin(seed)
             return
         for number, actor in enumerate(self.actors):
@@ -397,11 +397,12 @@ class FleetSource(Source):
         """Go on from a checkpoint."""
         notes: Mapping[str, Any] = saved.state["source"]
         self._first_updates = learner.counters.updates
-        self._number = max(self._number, int(notes["number"]))  # versions never repeat
-        self.link.restore(notes["marks"])
+        marks: Mapping[str, Any] = notes.get("marks", {})  # none of a run that played by itself until now
+        self._number = max(self._number, int(notes.get("number", 0)))  # versions never repeat
+        self.link.restore(marks)
         self._restore_givers(saved, learner)
         if self.checks is not None:
-            self.checks.restore(notes.get("checked", {}), notes["marks"])
+            self.checks.restore(notes.get("checked", {}), marks)
         self._publish(learner)
 
     def _restore_givers(self, saved: Checkpoint, learner: Learner) -> None:

@@ -80,6 +80,7 @@ def test_the_win_rate_is_drawn(kit, tmp_path):
     text = Board(Library(tmp_path / "runs"), Fleets(), "one").page(None).body.decode()
     assert "50.0% after 50 steps" in text
     assert text.count("<polyline") == 1
+    assert [label in text for label in (">0%<", ">100%<", ">50 steps<")] == [True] * 3
     assert "nobody yet" in text
 
 

@@ -45,6 +45,7 @@ def test_an_entry(library, root):
         "row_at": 1_790_000_099.5,
         "speed": None,
         "verdict": "",
+        "return": None,
         "folder": str(root / "one"),
         "command": f"souls train --resume {root / 'one'} --set run.steps=200",
         "fights": 0,
@@ -69,6 +70,23 @@ def test_while_it_is_trained_the_newest_row_tells_how_far_it_is(library, root, k
     assert (entry["state"], entry["step"], entry["steps"]) == ("running", 777_770, 1000)
 
 
+def test_the_win_rate_is_that_of_the_newest_evaluation(library, root, kit):
+    """The status has it since the last checkpoint only, and then of the policy that is kept."""
+    rates = {"win_rate/evaluation": 0.25, "win_rate/evaluation_low": 0.1, "win_rate/evaluation_high": 0.4}
+    kit.append(root / "one", **kit.row(101, **rates, **{"return/evaluation": 7.0}))
+    kit.append(root / "one", **kit.row(102))
+
+    def rates_of():
+        entry = next(entry for entry in library.entries() if entry["id"] == "one")
+        return [entry[name] for name in ("win_rate", "win_rate_low", "win_rate_high", "return")]
+
+    assert rates_of() == [0.5, 0.4, 0.6, 7.0]  # finished: of its final evaluation
+    (root / "one" / "status.json").unlink()
+    assert rates_of() == [0.25, 0.1, 0.4, 7.0]
+    with locked(root / "one" / "lock"):
+        assert rates_of() == [0.25, 0.1, 0.4, 7.0]
+
+
 def test_a_broken_run_says_why(library, root):
     (root / "one" / "config.toml").write_text("= 3")
     entry = next(entry for entry in library.entries() if entry["id"] == "one")
@@ -77,6 +95,7 @@ def test_a_broken_run_says_why(library, root):
     (root / "two" / "config.toml").unlink()
     entry = next(entry for entry in library.entries() if entry["id"] == "two")
     assert "config.toml: is missing" in entry["problem"]
+    assert (entry["step"], entry["command"]) == (40, "")  # nothing continues it as it is
 
 
 def test_other_folders_are_no_runs(root):

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from soulsai.errors import RunError
-from soulsai.evaluation.charts import damage_chart, metric_charts
+from soulsai.evaluation.charts import COLOURS, damage_chart, metric_charts
 from soulsai.evaluation.report import write_report
 from soulsai.runs.metrics import MetricsReader, MetricsWriter
 
@@ -74,6 +74,30 @@ def test_the_headline_comes_first(written, duels):
     assert "no data yet" not in body
 
 
+def test_curves_come_before_evaluations_and_these_have_dates(written, duels):
+    page = written(evaluations=[dataclasses.replace(duels, made="2026-11-18T07:53:07.123Z")], metrics=_rows())
+    assert page.index("Win rate over steps") < page.index("2026-11-18 07:53")
+
+
+def test_good_is_green_and_bad_is_red(metrics_of):
+    rows = [{"step": 1, **{f"reward/{term}": 1.0 for term in ("dealt", "far", "taken", "win")}}]
+    (chart,), _ = metric_charts(metrics_of(rows))
+    lines = re.findall(r'"line":{"color":"(#\w+)".*?"name":"(\w+)"', chart.body)
+    assert {name: colour for colour, name in lines} == {
+        "dealt": COLOURS[0],
+        "far": COLOURS[1],
+        "taken": COLOURS[3],
+        "win": COLOURS[2],
+    }
+
+
+def test_health_left_is_in_percent_with_names_to_read(metrics_of):
+    names = ("boss_health_left/all", "boss_health_left/phase_1", "episode/length", "episode/length_evaluation")
+    health, length = metric_charts(metrics_of([{"step": 1, **dict.fromkeys(names, 0.5)}]))[0]
+    assert [name in health.body for name in ('"all fights"', '"ended in phase 1"', '".0%"')] == [True] * 3
+    assert [name in length.body for name in ('"training"', '"evaluation"')] == [True] * 2
+
+
 def test_without_anything(written):
     page = written(config_toml="")
     assert page.count("no data yet") == 4
@@ -81,7 +105,10 @@ def test_without_anything(written):
 
 
 def test_returns_speak_for_runs_without_fights(written):
-    assert "last evaluation returned 480.5 on average" in written(metrics=[{"step": 1, "return/evaluation": 480.5}])
+    page = written(metrics=[{"step": 1, "return/evaluation": 480.5}])
+    assert "last evaluation returned 480.5 on average" in page
+    assert "<h2>Evaluation</h2>" not in page  # there are no fights
+    assert "0.1 s" not in page  # a step of another environment
 
 
 def test_with_one_row_without_metrics(written):
@@ -123,7 +150,7 @@ def test_an_unwritable_place_is_one_sentence(tmp_path, metrics_of):
 def test_known_metrics_have_their_charts_and_others_are_kept(metrics_of):
     main, others = metric_charts(metrics_of(_rows()))
     assert [chart.title for chart in main] == [
-        "Win rate over steps", "Win rate over minutes", "Return", "Terms of the reward", "loss/value", "Epsilon",
+        "Win rate over steps", "Win rate over minutes", "Return", "Terms of the reward", "Loss of the value", "Epsilon",
         "Steps per second", "Where the time goes",
     ]  # fmt: skip
     assert [chart.title for chart in others] == ["q/mean"]

@@ -7,6 +7,7 @@ import pytest
 
 from soulsai.algorithms.algorithm import algorithm_of
 from soulsai.algorithms.replay_learner import CHUNKS_OWED
+from soulsai.checkpoints.store import CheckpointStore
 from soulsai.config import load_preset, with_settings
 from soulsai.errors import DivergedError
 from soulsai.experience import Sizes
@@ -59,6 +60,20 @@ def learn_all(loop):
 
 def settled(link):
     return sum(delivery.rows for delivery in link.stored)
+
+
+def test_a_run_goes_on_with_workers_and_without_them(memory_link, tmp_path):
+    """What it did before, alone or served, is in the checkpoint; what only the other source has is not asked for."""
+    alone, served = build_loop(Q, *build_worlds(Q)), loop_of(Q, memory_link)
+    alone.begin()
+    alone.iterate()
+    store = CheckpointStore(tmp_path)
+    for number, (before, after) in enumerate(((alone, served), (served, alone))):
+        store.save(number, before.parts(), {"source": before.source.notes()})
+        after.restore(store.load())
+    play(Q, memory_link, 1)
+    served.iterate()
+    alone.iterate()
 
 
 def test_transitions_are_acknowledged_when_a_checkpoint_holds_them(memory_link):

@@ -251,11 +251,11 @@ function looks(owner, scale) {
     padding: [8 * scale, 18 * scale, 0, 0],
     scales: {
       x: { time: owner.data.axis === "time", range: (chart, low, high) => opened(owner.data.domain ?? [low, high]) },
-      y: { range: (chart, low, high) => options.yRange ?? padded(low, high) },
+      y: { range: (chart, low, high) => options.yRange ?? (options.values === "share" ? shares(low, high) : padded(low, high)) },
     },
     axes: [
       { ...axis, grid: { show: false }, size: 26 * scale, space: 72 * scale, ...xAxis(owner) },
-      { ...axis, grid, size: 50 * scale, space: 30 * scale, values: (chart, ticks, i, space, step) => (options.values === "share" ? shareLabels : axisLabels)(ticks, step) },
+      { ...axis, grid, size: (chart, labels) => scale * widthOf(labels), space: 30 * scale, values: (chart, ticks, i, space, step) => (options.values === "share" ? shareLabels : axisLabels)(ticks, step) },
     ],
     series: [{}, ...shapes.map((shape) => ({ ...lineLooks(shape, shade, scale), spanGaps: false }))],
     bands: bands.map((band) => ({ series: band.series, fill: () => faded(shade(band.shade), band.alpha) })),
@@ -286,6 +286,15 @@ function opened([low, high]) {
   const around = Math.max(1, Math.abs(low ?? 0) * 0.01);
   return [(low ?? 0) - around, (low ?? 0) + around];
 }
+
+// Shares lie between nothing and the whole, and so does their axis.
+function shares(low, high) {
+  const [bottom, top] = padded(low, high);
+  return [low >= 0 ? Math.max(bottom, 0) : bottom, high <= 1 ? Math.min(top, 1) : top];
+}
+
+// Of the axis, so that the longest label fits, a minus sign before it included.
+const widthOf = (labels) => Math.max(50, 16 + 6.4 * Math.max(0, ...(labels ?? []).map((label) => label.length)));
 
 function padded(low, high) {
   if (low === null || low === undefined) return [0, 1];

@@ -12,9 +12,13 @@ export const STATE_MEANINGS = {
   killed: "Its process is gone without saving; it can be resumed from the last checkpoint.",
   stalled: "Its process lives, but has given no sign of life for a minute: it may compile, evaluate for long, or hang.",
   unknown: "Its status file is damaged and its process is gone; it can be resumed.",
+  broken: "Its first files cannot be read; the line at the bottom of the page says which.",
   "no connection": "The page's server does not answer, so nothing is known of the run now.",
 };
 const ACTIVE = ["running", "paused", "stalled"];
+
+// A number and its unit stay on one line.
+const unbroken = (text) => text.replace(/(\d) (%|[kMG]\b)/g, "$1\u202f$2");
 
 export function pill(state) {
   const node = el("span", { class: "pill" });
@@ -82,6 +86,7 @@ export class Header {
       this.select.append(el("option", { value: chosen, text: chosen }));
     }
     this.select.value = chosen ?? "";
+    this.select.title = chosen ?? ""; // a long name is cut
     this.select.disabled = runs.length < 1;
     this.about.classList.toggle("none", !chosen);
   }
@@ -123,13 +128,13 @@ export class Header {
     const age = entry.row_at ? Date.now() / 1000 - entry.row_at : null;
     const going = entry.live && this.pill.dataset.state === "running";
     const left = going && entry.speed > 0 && entry.steps ? Math.max(0, entry.steps - entry.step) / entry.speed : null;
-    const old = entry.live && age !== null && age > 30;
+    const old = age !== null && age > 30 && ["running", "stalled"].includes(this.pill.dataset.state); // a pause is no alarm
     fill(
       this.facts,
       going && entry.speed > 0 && el("span", { title: "Environment steps a second over the last minute of training" }, `${number(entry.speed)} steps/s`),
       left !== null && el("span", { title: "At the speed of the last minute" }, left ? `${duration(left)} left` : "nearly done"),
       age !== null && el("span", { class: old ? "old" : "", title: "When the last row of metrics was written" }, `last row ${age < 2 ? "now" : `${duration(Math.floor(age)).split(" ")[0]} ago`}`),
-      entry.verdict && el("b", { class: "verdict", data: { verdict: entry.verdict.split(/[:,;]/)[0] }, title: "Evaluations a third of the run ago, and now", text: entry.verdict }),
+      entry.verdict && el("b", { class: "verdict", data: { verdict: entry.verdict.split(/[:,;]/)[0] }, title: "Evaluations a third of the run ago, and now", text: unbroken(entry.verdict) }),
     );
   }
 

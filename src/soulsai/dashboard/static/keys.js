@@ -15,6 +15,7 @@ export function listen(tabs, go) {
     ["space", "Watch: play or pause the fight"],
     ["← →", "Watch: one step back or forward; with Shift a second"],
     ["Home End", "Watch: to the beginning or the end"],
+    ["d", "Watch: three seconds before the end"],
     ["[ ]", "Watch: slower, faster"],
     ["n", "Watch: next lost fight"],
     ["s", "Watch: share the fight"],

@@ -20,7 +20,7 @@ export class Panel {
     this.root = el(
       "section",
       { class: "panel chart", "aria-label": spec.title, data: { chart: spec.id } },
-      el("header", { class: "panel-head" }, el("h3", { text: spec.title }), this.meaning(), el("span", { class: "grow" }), this.tools()),
+      el("header", { class: "panel-head" }, el("h3", { text: spec.title }), this.unit(), this.meaning(), el("span", { class: "grow" }), this.tools()),
       this.legend,
       el("div", { class: "plot-frame" }, this.plotHost, this.note),
     );
@@ -38,6 +38,13 @@ export class Panel {
 
   width() {
     return this.plotHost.clientWidth || 400;
+  }
+
+  // What the numbers of the axis are, where neither the title nor the labels say it.
+  unit() {
+    const units = new Set(this.spec.meaning.map((metric) => metric.unit));
+    const [unit] = units;
+    return units.size === 1 && unit && unit !== "share" && unit !== "1/s" ? el("span", { class: "muted unit", text: unit }) : null;
   }
 
   meaning() {

@@ -21,6 +21,7 @@ def ask(site, browser):
         code = "async ([module, name, given]) => (await import(`/static/${module}.js`))[name](...given)"
         return page.evaluate(code, [module, name, list(arguments)])
 
+    call.page = page
     yield call
     context.close()
 
@@ -63,6 +64,30 @@ def test_ticks_are_written_alike(ask):
     assert [ask("scales", "durationLabel", at, 1800) for at in (1800, 5400)] == ["30 min", "1:30 h"]
     assert ask("scales", "durationLabel", 0.25, 0.05) == "0.25 s"
     assert ask("scales", "dateLabel", 1_700_092_800, 86_400, None) == "11-16"
+
+
+def test_an_axis_has_room_for_its_labels_and_shares_end_at_the_whole(ask):
+    drawn = """async (values, y) => {
+        const { LineChart } = await import("/static/charts.js");
+        const host = document.createElement("div");
+        Object.assign(host.style, { position: "fixed", width: "400px", height: "200px" });
+        document.body.append(host);
+        const chart = new LineChart(host, { values });
+        chart.set({ axis: "step", series: [{ label: "a", x: [698], y: [y], shade: 0 }] });
+        await new Promise(requestAnimationFrame);
+        const { min, max } = chart.chart.scales.y;
+        const [, axis] = chart.chart.axes;
+        const context = document.createElement("canvas").getContext("2d");
+        context.font = axis.font[0] ?? axis.font;
+        const widest = Math.max(...axis._values.map((text) => context.measureText(text).width / devicePixelRatio));
+        chart.destroy();
+        host.remove();
+        return { min, max, room: axis._size - widest };
+    }"""
+    small = ask.page.evaluate(f"({drawn})('number', -0.004794)")
+    assert small["room"] >= 5.0  # "-0.00475", with its sign
+    nothing = ask.page.evaluate(f"({drawn})('share', 0)")
+    assert (nothing["min"], nothing["max"]) == (0.0, 1.0)
 
 
 def test_smoothing_has_no_bias_at_its_beginning_and_keeps_holes(ask):

@@ -256,6 +256,18 @@ def test_shared_in_one_file(watch, open_page, wait, tmp_path):
     assert all(url.startswith(("file:", "data:")) for url in asked)
 
 
+def test_fights_are_listed_under_the_picture_and_lead_back_to_it(site, open_page, wait):
+    _, address = site
+    page = open_page(f"{address}/#/watch/first", viewport={"width": 1440, "height": 900})
+    page.wait_for_selector(".fv-player-root[data-record]")
+    box = {part: page.locator(f".fv-{part}").first.bounding_box() for part in ("picture", "panels", "list")}
+    assert box["list"]["y"] < box["panels"]["y"] + box["panels"]["height"]
+    assert box["list"]["x"] + box["list"]["width"] <= box["panels"]["x"]
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.locator(".fv-item").last.click()
+    wait(lambda: 0 < page.locator(".fv-picture").bounding_box()["y"] < 300, what="the picture in view")
+
+
 def test_newest_fight_plays_by_itself(site, live, open_page, wait):
     _, address = site
     page = open_page(f"{address}/#/watch/live")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 
 import pytest
 
+from soulsai.runs.lock import locked
 from soulsgym.render.names import move_name
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -21,6 +24,10 @@ VIEWS = {
     "watch": "#/watch/first",
     "control": "#/control/first",
 }
+CUT = """() => [...document.querySelectorAll(".bars-label, .panel-head h3, .table-frame:has(.dodges)")]
+    .filter((node) => node.checkVisibility() && node.scrollWidth > node.clientWidth + 1)
+    .map((node) => `${node.className}: ${node.textContent.slice(0, 60)}`)"""
+"""What is wider than its place."""
 READY = {
     "runs": "tr[data-run=second]",
     "learning": ".plot[data-points]",
@@ -99,6 +106,8 @@ def test_why_it_dies_shows_the_counts_of_the_evaluation(site, open_page):
     name = page.locator(".toolbar select").input_value()
     assert name == shown
     assert name.endswith("-final"), "the newest, though there is one of the training too"
+    title = page.locator(".toolbar select option").first.inner_text()
+    assert re.match(r"final, 20\d\d-\d\d-\d\d \d\d:\d\d UTC: ", title)
     file = root / "first" / f"evaluations/{name}.json"
     content = json.loads(file.read_text())
     for place, kind in enumerate(("deaths", "hits")):
@@ -157,6 +166,7 @@ def test_a_fleet_is_shown_with_its_books_and_its_sick(site, open_page):
         dropped = page.locator("tr[data-worker='bob.0.aa'] td").last.inner_text()
         assert dropped == "stale 100"
         assert page.locator("tr[data-worker='alice.0.aa'] .pill").inner_text() == "playing"
+        assert page.locator(".invite code").inner_text().startswith("souls serve --resume ")
         page.close()
     finally:
         shutil.rmtree(root / "served")
@@ -170,6 +180,88 @@ def test_control_is_closed_where_nobody_trains(site, open_page):
         assert button.is_disabled()
         assert "not being trained" in button.get_attribute("title")
     page.wait_for_function("() => document.querySelector('.log').textContent.length > 10")
+
+
+@pytest.fixture
+def copied(site):
+    """A function that copies a run; the copies are removed afterwards."""
+    root, _ = site
+    made = []
+
+    def copy(name, **status):
+        shutil.copytree(root / "first", root / name)
+        made.append(root / name)
+        told = json.loads((root / name / "status.json").read_text())
+        (root / name / "status.json").write_text(json.dumps(told | status))
+        return root / name
+
+    yield copy
+    for folder in made:
+        shutil.rmtree(folder)
+
+
+def test_a_pause_is_no_alarm_and_can_be_ended_from_a_terminal(site, open_page, copied):
+    _, address = site
+    folder = copied("quiet", state="paused")
+    with locked(folder / "lock"):
+        page = open_page(f"{address}/#/control/quiet")
+        page.wait_for_selector(".header .pill[data-state=paused]")
+        page.evaluate("() => { const now = Date.now; Date.now = () => now() + 3_600_000; }")
+        page.locator(".header-facts", has_text="1\u202fh ago").wait_for()
+        assert page.locator(".header-facts .old").count() == 0
+        assert f"souls unpause {folder}" in page.locator(".commands").inner_text()
+        page.close()
+
+
+def test_a_hung_training_is_explained_and_an_old_row_is_an_alarm(site, open_page, copied):
+    _, address = site
+    folder = copied("hung", state="running")
+    for name in ("lock", "log.txt", "metrics.jsonl", "status.json"):
+        (folder / name).touch()
+        os.utime(folder / name, (1_790_000_000, 1_790_000_000))
+    with locked(folder / "lock"):
+        os.utime(folder / "lock", (1_790_000_000, 1_790_000_000))
+        page = open_page(f"{address}/#/control/hung")
+        page.wait_for_selector(".header .pill[data-state=stalled]")
+        page.locator(".notice", has_text="no sign of life").wait_for()
+        assert page.locator("button[data-action=stop]").is_enabled()
+        page.evaluate("() => { const now = Date.now; Date.now = () => now() + 3_600_000; }")
+        page.locator(".header-facts .old").wait_for()
+        page.close()
+
+
+def test_a_broken_run_has_no_commands_that_fail(site, open_page, copied):
+    _, address = site
+    (copied("torn") / "config.toml").unlink()
+    page = open_page(f"{address}/#/control/torn")
+    page.locator("#banner", has_text="config.toml").wait_for()
+    page.wait_for_selector(".commands code")
+    assert page.locator(".commands code").count() == 1
+    assert "souls dashboard" in page.locator(".commands").inner_text()
+    page.close()
+
+
+def test_a_gymnasium_run_has_returns_instead_of_wins(site, open_page, copied):
+    _, address = site
+    folder = copied("poles")
+    config = (folder / "config.toml").read_text()
+    (folder / "config.toml").write_text(config.replace('world = "fight"', 'world = "gym"', 1))
+    shutil.rmtree(folder / "recordings")
+    page = open_page(f"{address}/#/runs")
+    assert "return" in page.locator("tr[data-run=poles] .cell-rate").inner_text()
+    page.goto(f"{address}/#/watch/poles")
+    page.get_by_text("not a boss fight").wait_for()
+    assert not page.locator(".fv-bar-top").is_visible()
+    page.close()
+
+
+def test_a_finished_run_is_served_longer(site, open_page):
+    """The command on its page is one that `souls serve` takes."""
+    root, address = site
+    page = open_page(f"{address}/#/fleet/first")
+    step = json.loads((root / "first" / "status.json").read_text())["step"]
+    line = f"souls serve --resume {root / 'first'} --set run.steps={2 * step}"
+    assert page.locator(".invite code").inner_text() == line
 
 
 def test_more_windows_than_a_browser_has_connections(site, open_page):
@@ -248,6 +340,10 @@ def test_views_look_right_in_light_and_dark_on_laptop_and_phone(view, site, open
         page.wait_for_selector(READY[view])
         page.wait_for_timeout(250)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{view} is too wide on a {size}"
+        width = page.viewport_size["width"]  # a phone zooms out until everything fits
+        assert page.evaluate("innerWidth") == width, f"{view} is too wide on a {size}"
+        cut = page.evaluate(CUT)
+        assert cut == [], f"{view} on a {size}"
         colours = []
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)

@@ -46,19 +46,20 @@ class View {
       el("button", { type: "button", "data-filter": name, text: name === "all" ? "All" : "Lost", onclick: () => this.setFilter(name) }),
     );
     this.more = el("p", { class: "muted" });
+    this.top = el(
+      "div",
+      { class: "fv-bar-top", hidden: true },
+      el("h2", { text: "Fights" }),
+      el("div", { class: "fv-filter", role: "group", "aria-label": "Which fights" }, ...this.filters),
+      this.liveButton,
+      this.caption,
+    );
     this.frame = el(
       "div",
       { class: "fv-view" },
       this.place,
       this.pair,
-      el(
-        "div",
-        { class: "fv-bar-top" },
-        el("h2", { text: "Fights" }),
-        el("div", { class: "fv-filter", role: "group", "aria-label": "Which fights" }, ...this.filters),
-        this.liveButton,
-        this.caption,
-      ),
+      this.top,
       this.list,
       this.more,
     );
@@ -123,8 +124,8 @@ class View {
         onSpeed: (value) => (this.speed = value),
         share: [
           ["Page (HTML), plays anywhere", `${this.path}/${encodeURIComponent(name)}/share`, `${this.context.run}-${name}.html`],
-          ["Video (MP4)", `${this.path}/${encodeURIComponent(name)}/video?as=mp4`, `${this.context.run}-${name}.mp4`],
-          ["Picture (GIF)", `${this.path}/${encodeURIComponent(name)}/video?as=gif`, `${this.context.run}-${name}.gif`],
+          ["Video (MP4), takes a while", `${this.path}/${encodeURIComponent(name)}/video?as=mp4`, `${this.context.run}-${name}.mp4`],
+          ["Picture (GIF), takes a while", `${this.path}/${encodeURIComponent(name)}/video?as=gif`, `${this.context.run}-${name}.gif`],
         ],
       });
       this.before = 0;
@@ -194,9 +195,10 @@ class View {
     if (next) this.choose(next.name);
   }
 
-  choose(name) {
+  async choose(name, scroll = false) {
     this.setFollowing(false);
-    this.open(name);
+    await this.open(name);
+    if (scroll) this.frame.querySelector(".fv-picture")?.scrollIntoView({ block: "nearest" }); // the list may be far below
   }
 
   setFilter(name) {
@@ -221,6 +223,7 @@ class View {
 
   showList() {
     for (const button of this.filters) button.setAttribute("aria-pressed", String(button.dataset.filter === this.filter));
+    this.top.hidden = !this.fights.length;
     const fights = this.fights.filter((fight) => this.filter === "all" || isLost(fight));
     const lost = this.fights.filter((fight) => isLost(fight)).length;
     this.say(this.fights.length ? `${this.fights.length} recorded, ${lost} lost` : "");
@@ -242,7 +245,7 @@ class View {
         class: "fv-item",
         "data-name": fight.name,
         "data-won": String(!isLost(fight)),
-        onclick: () => this.choose(fight.name),
+        onclick: () => this.choose(fight.name, true),
       },
       el("b", { text: fight.outcome }),
       el("span", { text: fight.killed_by ? `by ${fight.killed_by}` : "" }),

@@ -88,7 +88,7 @@ export function mount(root, context) {
       return el(
         "tr",
         {},
-        el("th", { scope: "row" }, el("i", { class: "swatch", style: { background: `var(--s${ids.indexOf(id) + 1})` } }), id),
+        el("th", { scope: "row", title: id }, el("i", { class: "swatch", style: { background: `var(--s${ids.indexOf(id) + 1})` } }), id),
         el("td", {}, pill(run.state)),
         el("td", { class: "number" }, el("b", { text: share(run.win_rate) }), " ", el("span", { class: "muted", text: interval(run.win_rate_low, run.win_rate_high) })),
         el("td", { class: "number", text: count(run.step) }),
@@ -97,7 +97,7 @@ export function mount(root, context) {
       );
     });
     const heads = ["Run", "State", "Win rate", "Steps", "Trained", "Return (eval.)", "Return (training)", "Steps/s", "Game hours", "Updates"];
-    return el("table", { class: "table" }, el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: i > 1 ? "number" : "", text })))), el("tbody", {}, rows));
+    return el("table", { class: "table figures" }, el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: i > 1 ? "number" : "", text })))), el("tbody", {}, rows));
   }
 
   function configTable() {

@@ -97,9 +97,10 @@ export function mount(root, context) {
     const { folder, command, served, live, state } = now.details ?? {};
     if (!folder) return;
     const lines = [
-      !live && [state === "finished" ? "Train it longer" : "Continue training", command],
+      state === "paused" && ["Unpause it", `souls unpause ${folder}`],
+      !live && command && [state === "finished" ? "Train it longer" : "Continue training", command],
       served && ["Invite somebody to play for it", `souls invite NAME ${folder}`],
-      ["Evaluate it", `souls eval ${folder}`],
+      state !== "broken" && ["Evaluate it", `souls eval ${folder}`],
       ["Open this page again", `souls dashboard ${folder}`],
     ].filter(Boolean);
     const text = JSON.stringify(lines);
@@ -135,8 +136,9 @@ export function mount(root, context) {
 
   function refresh() {
     const text = why();
-    setText(reason, text);
-    reason.hidden = !text;
+    const told = text || (now.state === "stalled" ? STATE_MEANINGS.stalled : "");
+    setText(reason, told);
+    reason.hidden = !told;
     const paused = now.state === "paused" || now.asked.includes("pause");
     const blocked = { save: now.asked.includes("save") && "It is being saved.", pause: paused && "It is paused already.", unpause: !paused && "It is not paused.", stop: now.asked.includes("stop") && "It is being stopped." };
     for (const button of buttons) {

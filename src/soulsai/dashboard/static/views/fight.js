@@ -185,12 +185,14 @@ const overTimeTitle = (damage) =>
   damage?.seconds?.length > 1 ? `Mean damage in each ${number(damage.seconds[1] - damage.seconds[0])} s of the fights still running` : "Mean damage of the fights still running";
 
 const stepOf = (entry) => (Number.isFinite(entry.step ?? NaN) ? `, step ${count(entry.step)}` : "");
-const nameOf = (entry) => `${entry.live ? `while training${stepOf(entry)}` : entry.name}: ${share(entry.win_rate)} of ${count(entry.fights)} fights${entry.settings?.engine === "game" ? ", in the game" : ""}`;
+// "20261118-075307-final" is the final one, and when it was.
+const titleOf = (name) => name.replace(/^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)\d\d-?(.*)$/, (_, year, month, day, hour, minute, what) => `${what || "evaluation"}, ${year}-${month}-${day} ${hour}:${minute} UTC`);
+const nameOf = (entry) => `${entry.live ? `while training${stepOf(entry)}` : titleOf(entry.name)}: ${share(entry.win_rate)} of ${count(entry.fights)} fights${entry.settings?.engine === "game" ? ", in the game" : ""}`;
 
 function tiles(evaluation) {
   const { settings = {} } = evaluation;
   const figures = [
-    ["Fights", count(evaluation.fights), settings.variant ? `${settings.boss ?? ""} ${settings.variant}` : ""],
+    ["Fights", count(evaluation.fights), [settings.boss, settings.variant !== "standard" && settings.variant].filter(Boolean).join(", ")],
     ["Time-outs", count(evaluation.time_outs), "count as lost"],
     ...(evaluation.phases ?? []).map((phase) => [`Phase ${phase.phase}`, `${count(phase.reached)} reached`, `${count(phase.won)} won, ${count(phase.died + phase.fell)} died`]),
   ];

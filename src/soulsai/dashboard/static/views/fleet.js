@@ -51,10 +51,13 @@ export function mount(root, context) {
   return { update: ({ type }) => type === "tick" && look(), destroy: () => (destroyed = true) };
 }
 
+// How to serve it again.
+const again = (entry) => (entry?.command && !entry.live ? el("p", { class: "invite" }, "Serve it again:", " ", copyable(entry.command)) : null);
+
 // How others can play for this run.
 function invitation(entry, served) {
-  if (!entry?.folder) return null;
-  const [what, line] = served ? ["Invite somebody to play for it:", `souls invite NAME ${entry.folder}`] : ["Serve it to workers on other machines:", `souls serve --resume ${entry.folder}`];
+  if (!entry?.command) return null;
+  const [what, line] = served ? ["Invite somebody to play for it:", `souls invite NAME ${entry.folder}`] : ["Serve it to workers on other machines:", entry.command.replace(/^souls train( --game)?/, "souls serve")];
   return el("p", { class: "invite" }, what, " ", copyable(line));
 }
 
@@ -77,7 +80,7 @@ function known(report, entry) {
     tiles(report, there, sick),
     Object.keys(SICK).map((state) => sickness(state, sick.filter((worker) => worker.state === state))),
     el("section", { class: "panel table-frame" }, there.length || gone.length ? table(there, gone) : el("p", { class: "muted pad" }, "No workers yet.")),
-    report.now ? invitation(entry, true) : null,
+    report.now ? invitation(entry, true) : again(entry),
     names(report.names ?? {}),
     el("section", { class: "panel books" }, el("h2", { text: "Accounting of all rows" }), el("p", { class: "books-line", text: report.line ?? "" }), openBooks(report), flow(report.total)),
   ];

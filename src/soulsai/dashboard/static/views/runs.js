@@ -113,7 +113,7 @@ export function mount(root, context) {
     parts.bar.dataset.state = run.state;
     parts.bar.style.setProperty("transform", `scaleX(${run.steps ? Math.min(1, run.step / run.steps) : 0})`);
     setText(parts.steps, run.steps ? `${number(run.step)} / ${number(run.steps)}` : number(run.step));
-    setText(parts.rate, share(run.win_rate));
+    setText(parts.rate, run.world === "gym" ? `return ${number(run.return)}` : share(run.win_rate));
     setText(parts.between, interval(run.win_rate_low, run.win_rate_high));
     const known = Number.isFinite(run.win_rate ?? NaN);
     parts.whisker.classList.toggle("unknown", !known);
