@@ -33,7 +33,7 @@ from soulsai.runtime.fleet import Fleet
 from soulsgym.calibration.advice import Advice, advice
 from soulsgym.calibration.calibrate import Calibration, calibrate
 from soulsgym.engine import Engine
-from soulsgym.errors import GameError, MisuseError
+from soulsgym.errors import GameError, MisuseError, RecordingError
 from soulsgym.recordings.exact import data_digest
 from soulsgym.recordings.recording import Recording, read_recording, recording_arrays
 from soulsgym.rehearsal.engine import RehearsalEngine
@@ -310,7 +310,13 @@ class Adaptation:
     def _calibration(self, files: FightFiles, rounds: int) -> Calibration:
         """From the recordings of so many rounds, and whatever else the user put beside them."""
         recordings = sorted((self.folder / "recordings").glob("*.npz"))
-        return calibrate([read_recording(file) for file in recordings if _round_of(file) <= rounds], files)
+        read = [read_recording(file) for file in recordings if _round_of(file) <= rounds]
+        try:
+            return calibrate(read, files)
+        except RecordingError as error:
+            raise RunError(
+                f"{error}; play longer with --minutes, or begin again in another folder with --out"
+            ) from error
 
     def _write_boss(self, number: int, calibration: Calibration) -> None:
         """The calibrated boss as a file of his own, so that variants of him can be drawn."""

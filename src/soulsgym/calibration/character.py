@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -19,12 +19,17 @@ from soulsgym.recordings.player_metrics import gap_m
 from soulsgym.sim.pack import cumulative
 from soulsgym.sim.tables import TICKS_PER_S, TICKS_PER_STEP
 from soulsgym.spec import FightSpec
+from soulsgym.spec.player import Roll
 
 STEADY_S = 0.4
 """Walking has its full speed by then."""
 ROLL_STEPS = 6
 """Steps of a roll that are measured, from its second record on: before, the motion from before it lives on."""
+FIRST_M = {"forward_m": "first_forward_m", "right_m": "first_sideways_m", "left_m": "first_sideways_m"}
+"""What a roll moves before the first of its steps, which is part of its curve."""
 STRAIGHT = math.tan(math.radians(8.0))
+SLANT = 0.01
+"""A way that is so far from straight is that much shorter."""
 WAYS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 """Forward, right, backward, left."""
 CLEAR_M = 0.3
@@ -33,17 +38,14 @@ FEWEST, LEAST_M = 3, 0.01
 FLOOR_SP = 0.5
 """Stamina is shown without its fraction: a difference is off by this much in the mean."""
 
-Samples = dict[Path, list[float]]
-
 
 def character_estimates(bouts: Sequence[Bout], spec: FightSpec) -> list[Estimate]:
     """What was seen of the character, beside what his file says."""
-    seen: Samples = defaultdict(list)
+    says, seen = _file_numbers(spec), defaultdict[Path, list[float]](list)
     for bout in bouts:
         clear = gap_m(bout.fights) > spec.boss.least_distance_m + CLEAR_M
-        for path, value in (*_walks(bout, spec, clear), *_rolls(bout, spec, clear), *_stamina(bout, spec)):
+        for path, value in (*_walks(bout, spec, clear), *_rolls(bout, spec, clear, says), *_stamina(bout, spec)):
             seen[path].append(value)
-    says = _file_numbers(spec)
     found = []
     for path, values in sorted(seen.items(), key=lambda pair: str(pair[0])):
         if len(values) >= FEWEST and path in says:
@@ -52,6 +54,7 @@ def character_estimates(bouts: Sequence[Bout], spec: FightSpec) -> list[Estimate
             value = float(np.mean(values) if is_stamina else np.median(values))
             spread = float(np.std(values) if is_stamina else 1.4826 * np.median(np.abs(np.array(values) - value)))
             half = SPREAD * max(spread, FLOOR_SP if is_stamina else LEAST_M) / math.sqrt(len(values))
+            half = half if is_stamina else max(half, SLANT * value)
             found.append(Estimate.rounded(path, value, value - half, value + half, len(values), says[path]))
     return found
 
@@ -61,12 +64,16 @@ def _file_numbers(spec: FightSpec) -> dict[Path, float]:
     says: dict[Path, float] = {("walk", "full_m", way): metres for way, metres in enumerate(player.walk.full_m)}
     says |= {("body", "sp_per_s"): player.sp_per_s, ("roll", "sp_cost"): player.roll.sp_cost}
     says |= {("move", move.name, "sp_cost"): move.sp_cost for move in player.moves}
-    roll = player.roll
-    for key in ("forward_m", "right_m", "left_m"):
-        until_s = np.array([1.5, 1.5 + ROLL_STEPS]) * step_s  # on average, the first record shows half a step of it
-        first, last = cumulative(roll.first_s, roll.step_s, getattr(roll, key), until_s)
-        says["roll", key] = float(last - first)
+    # On average, the first record shows half a step of it.
+    says |= {("roll", key): _rolled_m(player.roll, key, 1.5 * step_s, (1.5 + ROLL_STEPS) * step_s) for key in FIRST_M}
     return says
+
+
+def _rolled_m(roll: Roll, key: str, from_s: float, to_s: float) -> float:
+    """Metres of a roll between two times of its label, as the file has them."""
+    metres = (getattr(roll, FIRST_M[key]), *getattr(roll, key))
+    first, last = cumulative(roll.first_s, roll.step_s, metres, np.array([from_s, to_s]))
+    return float(last - first)
 
 
 def _steps(bout: Bout) -> Array:
@@ -99,7 +106,8 @@ def _walks(bout: Bout, spec: FightSpec, clear: Array) -> Iterator[tuple[Path, fl
                 yield ("walk", "full_m", way), float(np.hypot(*steps[i]))
 
 
-def _rolls(bout: Bout, spec: FightSpec, clear: Array) -> Iterator[tuple[Path, float]]:
+def _rolls(bout: Bout, spec: FightSpec, clear: Array, says: Mapping[Path, float]) -> Iterator[tuple[Path, float]]:
+    """Metres of whole rolls, as if the first record showed as much of each as `says` supposes."""
     names = [label.name for label in spec.player_animations]
     rolls = [names.index(name) for name in spec.player.roll.animations]
     label, shown_s = bout.fights["player_animation"], bout.fights["player_animation_duration"][:, 0]
@@ -111,7 +119,9 @@ def _rolls(bout: Bout, spec: FightSpec, clear: Array) -> Iterator[tuple[Path, fl
             forward, right = steps[first + 2 : part.stop].sum(axis=0)
             way = _way(forward, right)
             if way in (0, 1, 3):
-                yield ("roll", {0: "forward_m", 1: "right_m", 3: "left_m"}[way]), math.hypot(forward, right)
+                key = {0: "forward_m", 1: "right_m", 3: "left_m"}[way]
+                seen_m = _rolled_m(spec.player.roll, key, shown_s[first + 1], shown_s[part.stop - 1])
+                yield ("roll", key), math.hypot(forward, right) * says["roll", key] / seen_m
 
 
 def _stamina(bout: Bout, spec: FightSpec) -> Iterator[tuple[Path, float]]:

@@ -354,6 +354,11 @@ def test_rehearsals_are_told_apart_by_their_numbers(target, tmp_path):
     assert told[0] == told[1] != told[2]
 
 
+def test_recordings_that_tell_too_little_say_the_way_out(agent, target, near, tmp_path):
+    with pytest.raises(RunError, match=r"too few to tell anything.*play longer with --minutes, or begin again"):
+        adaptation(agent, target, tmp_path / "adapted", minutes=0.1).run()
+
+
 def test_a_folder_with_something_else_in_it_is_refused(agent, target, near, tmp_path):
     (tmp_path / "notes.txt").touch()
     with pytest.raises(MisuseError, match="holds no adaptation"):

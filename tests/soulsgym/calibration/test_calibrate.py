@@ -139,7 +139,9 @@ def test_the_character_is_measured_beside_his_file(restless, drawn):
     assert "sp_per_s" not in calibration.text()
     _, own, _ = drawn
     for one in own.character:
-        assert one.value == pytest.approx(one.before, rel=0.12), one.key
+        near = 0.01 if one.path[0] == "roll" and one.path[1] != "sp_cost" else 0.12
+        assert one.value == pytest.approx(one.before, rel=near), one.key
+        assert near == 0.12 or not one.moves
 
 
 def test_the_shares_of_a_chase_are_found(drawn):
