@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import multiprocessing
 import os
 import statistics
 import subprocess
@@ -11,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,10 @@ ROUNDS = 7
 ROUND_S = 0.5
 PEER_S = 2.0
 START_LIMIT_S = 300.0
+MANY_FIGHTS = 4096
+TWO_THREADS, TWO_PROCESSES = 1.6, 1.8
+"""What two threads shall reach where two processes that know nothing of each other reach this."""
+CHILD_LIMIT_S = 30.0
 SETTLE_STEPS = 400
 """Steps before measuring, so that the fights are in all stages at once."""
 
@@ -69,15 +74,16 @@ class SimSpeed:
 
 def measure_sim(fights: int = 1024, *, peers: bool = True, starts: bool = True, say: Callable[[str], None]) -> SimSpeed:
     """Measure everything; `say` is told what is going on."""
-    say("simulator: bare kernel, vector environment, two threads, in turns")
-    bare, one, two = _interleaved(fights)
+    say("simulator: bare kernel and vector environment, in turns")
+    bare, one = _interleaved(fights)
+    scaling = [rate for number in sorted({fights, MANY_FIGHTS}) for rate in _scaling(number, say)]
     say("simulator: single environment")
     single = _single()
     rates = [
         Rate("bare kernel, one thread", bare),
         Rate("vector environment, one thread", one, 1_000_000.0),
         Rate("vector environment / bare kernel", one / bare, 0.70, "ratio"),
-        Rate("two threads / one thread", two / one, 1.7, "ratio"),
+        *scaling,
         Rate("single environment", single, 20_000.0),
     ]
     if peers:
@@ -100,35 +106,84 @@ def _rate_of(step: Callable[[int], object], per_call: int, seconds: float) -> fl
     return calls * per_call / passed
 
 
-def _interleaved(fights: int) -> tuple[float, float, float]:
-    """Medians over rounds taken in turns, so that a noisy machine disturbs all three alike."""
+def _vector(fights: int, threads: int = 1) -> tuple[Any, Callable[[int], object]]:
+    """A vector environment in all stages of its fights, and its step with random actions."""
     import gymnasium
 
     import soulsgym  # noqa: F401 (registers the environments)
-    from soulsgym.actions import ACTION_CONTROLS
-    from soulsgym.envs.vector import FightVectorEnv
 
     actions = _actions(fights)
-    controls = [ACTION_CONTROLS[chosen] for chosen in actions]
-    environments = [gymnasium.make_vec("SoulsGymIudexSim-v0", num_envs=fights, threads=threads) for threads in (1, 2)]
-    for environment in environments:
-        environment.reset(seed=0)
-        for index in range(SETTLE_STEPS):
-            environment.step(actions[index % 64])
-    engine = cast(FightVectorEnv, environments[0].unwrapped).engine
+    environment = gymnasium.make_vec("SoulsGymIudexSim-v0", num_envs=fights, threads=threads)
+    environment.reset(seed=0)
+    for index in range(SETTLE_STEPS):
+        environment.step(actions[index % 64])
+    return environment, lambda index: environment.step(actions[index % 64])
 
-    rates: list[tuple[float, ...]] = []
+
+def _interleaved(fights: int) -> tuple[float, float]:
+    """Kernel and environment: medians over rounds taken in turns, so that a noisy machine disturbs both alike."""
+    from soulsgym.actions import ACTION_CONTROLS
+
+    controls = [ACTION_CONTROLS[chosen] for chosen in _actions(fights)]
+    environment, step = _vector(fights)
+    engine = environment.unwrapped.engine
+    rates: list[tuple[float, float]] = []
     for _ in range(ROUNDS):
         settled = engine.snapshot()
         # Short stretches from a settled state: fights that end stay ended and would make the kernel look faster.
         bare = _bare_round(engine, settled, controls, fights)
         engine.restore(settled)
-        vector = [_rate_of(lambda i, e=env: e.step(actions[i % 64]), fights, ROUND_S) for env in environments]  # type: ignore[misc]
-        rates.append((bare, *vector))
+        rates.append((bare, _rate_of(step, fights, ROUND_S)))
+    environment.close()
+    bare, one = (statistics.median(column) for column in zip(*rates, strict=True))
+    return bare, one
+
+
+def _scaling(fights: int, say: Callable[[str], None]) -> tuple[Rate, Rate]:
+    """What a second process brings, each with an environment of its own, and what a second thread does, in turns."""
+    say(f"simulator: two processes and two threads, {fights} fights, in turns")
+    environments, steps = zip(*(_vector(fights, threads) for threads in (1, 2)), strict=True)
+    context = multiprocessing.get_context("spawn")
+    pipes = [context.Pipe() for _ in range(2)]
+    children = [context.Process(target=_serve_rates, args=(fights, theirs), daemon=True) for _, theirs in pipes]
+    for child in children:
+        child.start()
+    ours = [own for own, _ in pipes]
+    ratios: list[tuple[float, float]] = []
+    for own in ours:
+        own.recv()
+    for _ in range(ROUNDS):
+        one, two = (_rate_of(step, fights, ROUND_S) for step in steps)
+        alone, both = _rates(ours[:1])[0], sum(_rates(ours))
+        ratios.append((both / alone, two / one))
+    for own in ours:
+        own.send(False)
+    for child in children:
+        child.join(CHILD_LIMIT_S)
     for environment in environments:
         environment.close()
-    bare, one, two = (statistics.median(column) for column in zip(*rates, strict=True))
-    return bare, one, two
+    processes, threads = (statistics.median(column) for column in zip(*ratios, strict=True))
+    # A machine on which a second process brings less cannot give more to a second thread.
+    target = TWO_THREADS * min(1.0, processes / TWO_PROCESSES)
+    return (
+        Rate(f"two processes / one, {fights} fights", processes, unit="ratio"),
+        Rate(f"two threads / one, {fights} fights", threads, target, "ratio"),
+    )
+
+
+def _serve_rates(fights: int, pipe: Any) -> None:
+    """Measure whenever asked to, until told not to."""
+    environment, step = _vector(fights)
+    pipe.send(None)
+    while pipe.recv():
+        pipe.send(_rate_of(step, fights, ROUND_S))
+    environment.close()
+
+
+def _rates(pipes: list[Any]) -> list[float]:
+    for pipe in pipes:
+        pipe.send(True)
+    return [pipe.recv() for pipe in pipes]
 
 
 def _bare_round(engine: Any, settled: Any, controls: list[Any], fights: int) -> float:

@@ -77,6 +77,9 @@ FIGHT = np.dtype(
     align=True,
 )
 
+ROW = np.dtype((np.void, FIGHT.itemsize))
+"""A record as plain bytes: NumPy copies structured arrays field by field, ten times slower."""
+
 Fights = npt.NDArray[Any]
 """An array of dtype FIGHT with one leading axis of fights."""
 

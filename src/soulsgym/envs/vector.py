@@ -21,7 +21,7 @@ from soulsgym.errors import MisuseError, ResetNeeded
 from soulsgym.parts import PartChoices
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import STANDARD
-from soulsgym.state import Fights, copied
+from soulsgym.state import FIGHT, ROW, Fights, copied
 
 if TYPE_CHECKING:
     from soulsgym.render import FightRenderer
@@ -84,7 +84,13 @@ class FightVectorEnv(Pickled, VectorEnv[Observations, npt.NDArray[np.int64], Any
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._all, nobody = np.ones(num_envs, np.bool_), np.zeros(num_envs, np.bool_)
-        self._nothing_ended = self._endings(self.batch.record()[:0], nobody[:0], nobody)
+        told = self.batch.ending(self.batch.record()[:0], nobody[:0])
+        self._gaps = {
+            key: np.full(num_envs, None if one.dtype == object else 0, one.dtype) for key, one in told.items()
+        }
+        self._nothing_ended = {
+            name: each for key, gaps in self._gaps.items() for name, each in ((key, gaps), (f"_{key}", nobody))
+        }
         for shared in (self._all, *self._nothing_ended.values()):
             shared.setflags(write=False)
         self._begun = False
@@ -169,7 +175,7 @@ class FightVectorEnv(Pickled, VectorEnv[Observations, npt.NDArray[np.int64], Any
 
     def _add_endings(self, infos: dict[str, Any], step: Step) -> None:
         ended = step.ended.copy()
-        endings = self._endings(step.endings[ended], step.won[ended], ended)
+        endings = self._endings(step, ended)
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:
             infos |= endings
             return
@@ -178,12 +184,13 @@ class FightVectorEnv(Pickled, VectorEnv[Observations, npt.NDArray[np.int64], Any
         infos["final_info"] = infos | endings | {"action_mask": masks}
         infos |= {"_final_info": ended, "final_obs": self._final_observations(step), "_final_obs": ended}
 
-    def _endings(self, records: Fights, won: Flags, ended: Flags) -> dict[str, Any]:
-        """How the fights that `ended` went, by their last records, with gaps for the others."""
+    def _endings(self, step: Step, ended: Flags) -> dict[str, Any]:
+        """How the fights that `ended` went, with gaps for the others."""
         told: dict[str, Any] = {}
-        for key, values in self.batch.ending(records, won).items():
-            everyone = np.full(self.num_envs, None) if values.dtype == object else np.zeros(self.num_envs, values.dtype)
-            everyone[ended] = values
+        which = ended.nonzero()[0]
+        for key, values in self.batch.ending(step.endings.view(ROW)[which].view(FIGHT), step.won[which]).items():
+            everyone = self._gaps[key].copy()
+            everyone[which] = values
             told |= {key: everyone, f"_{key}": ended}
         return told
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,10 @@ from soulsgym.state import FIGHT, Fights, Outcome, copied
 
 KIND = "sim-4"
 """Kind of a snapshot; the number rises when the meaning of HIDDEN changes."""
-BLOCK = 256
-"""Fights that a thread takes at once: about as long as it takes to wake another one."""
+BLOCK = 64
+"""The fewest fights that a thread takes at once. Up to four times as many are done before another thread is awake."""
+FIRST, LAST = 0, 1
+"""The ends of what is left to step."""
 
 
 class SimEngine:
@@ -174,17 +177,31 @@ class SimEngine:
                     )
 
     def _step_blocks(self, pool: ThreadPoolExecutor, skip: bool) -> None:
-        """Step all fights: the caller and the threads take one block after the other, whoever is free the next one."""
-        count = len(self.fights)
-        blocks = iter(range(0, count, BLOCK))
+        """Step all fights: the caller takes blocks from the first on, the threads from the last, until they meet.
 
-        def work() -> None:
-            for low in blocks:
-                high = min(low + BLOCK, count)
+        So that nobody waits long for another, blocks get smaller towards the end; and since all begin at the same place
+        in each step, most fights stay in the cache of one core.
+        """
+        left, lock = [0, len(self.fights)], Lock()
+
+        def take(end: int) -> tuple[int, int]:
+            with lock:
+                low, high = left
+                size = min(max((high - low) // (2 * self._helpers + 2), BLOCK), high - low)
+                if end == FIRST:
+                    left[FIRST] = high = low + size
+                else:
+                    left[LAST] = low = high - size
+            return low, high
+
+        def work(end: int) -> None:
+            low, high = take(end)
+            while low < high:
                 step_block(self.fights, self.hidden, self._controls, self.tables, skip, low, high)
+                low, high = take(end)
 
-        helpers = [pool.submit(work) for _ in range(min(self._helpers, (count - 1) // BLOCK))]
-        work()
+        helpers = [pool.submit(work, LAST) for _ in range(min(self._helpers, (len(self.fights) - 1) // (4 * BLOCK)))]
+        work(FIRST)
         for helper in helpers:
             # A thread that has not woken up by now is not waited for: there is nothing left to do.
             if not helper.cancel():

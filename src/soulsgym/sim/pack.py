@@ -71,25 +71,25 @@ def pack_into(tables: Array, spec: FightSpec) -> None:
     ):  # fmt: skip
         room = tables[name].shape[1]
         if len(rows) > room:
-            raise DataError(
-                spec.boss.name, name, len(rows), f"is too much for the simulator, which has room for {room}"
-            )
+            file = spec.files[0] if spec.files else spec.boss.name
+            raise DataError(file, name, len(rows), f"is too much for the simulator, which has room for {room}")
         tables[name][0, : len(rows)] = rows
 
 
 def _check_room(spec: FightSpec) -> None:
     boss, player = spec.boss, spec.player
-    counts = {(boss.name, f"move.{move.name}.hit"): (len(move.hits), MAX_HITS) for move in boss.moves}
-    counts[player.name, "status"] = (len(player.statuses), MAX_STATUSES)
-    counts |= {(player.name, f"move.{move.name}.strike"): (len(move.strikes), MAX_HITS) for move in player.moves}
+    boss_file, player_file = spec.files[:2] if len(spec.files) > 1 else (boss.name, player.name)
+    counts = {(boss_file, f"move.{move.name}.hit"): (len(move.hits), MAX_HITS) for move in boss.moves}
+    counts[player_file, "status"] = (len(player.statuses), MAX_STATUSES)
+    counts |= {(player_file, f"move.{move.name}.strike"): (len(move.strikes), MAX_HITS) for move in player.moves}
     for number, phase in enumerate(boss.phases, start=1):
         waiting = len(_timers(phase))
         named = Counter(move for interrupt in phase.interrupts for move in interrupt.moves)
-        counts[boss.name, f"phase.{number}.act"] = (len(phase.acts), TURN_ACT)
-        counts[boss.name, f"phase.{number}.rule (with every_s)"] = (waiting, MAX_TIMERS)
-        counts[boss.name, f"phase.{number}.interrupt (of one move)"] = (max(named.values(), default=0), MAX_INTERRUPTS)
+        counts[boss_file, f"phase.{number}.act"] = (len(phase.acts), TURN_ACT)
+        counts[boss_file, f"phase.{number}.rule (with every_s)"] = (waiting, MAX_TIMERS)
+        counts[boss_file, f"phase.{number}.interrupt (of one move)"] = (max(named.values(), default=0), MAX_INTERRUPTS)
         longest = max((len(rule.after) for rule in phase.rules), default=0)
-        counts[boss.name, f"phase.{number}.rule (after)"] = (longest, MAX_AFTER)
+        counts[boss_file, f"phase.{number}.rule (after)"] = (longest, MAX_AFTER)
     for (whose, key), (count, room) in counts.items():
         if count > room:
             raise DataError(whose, key, count, f"is too much for the simulator, which has room for {room}")

@@ -94,6 +94,15 @@ def is_path(name: str) -> bool:
     return name.endswith(".toml") or any(mark in name for mark in ("/", os.sep, os.altsep or os.sep))
 
 
+def name_or_path(what: str, given: object) -> str:
+    """The name or path as a string, if it is one."""
+    if isinstance(given, os.PathLike):
+        given = os.fspath(given)
+    if not isinstance(given, str):
+        raise MisuseError(f"{what} {given!r} is no string; give a name or the path of a file")
+    return given
+
+
 def variants(boss: str, data: Path = DATA) -> tuple[str, ...]:
     """The variants that lie beside a boss's file, the standard one first."""
     return _variants_beside(boss_file(boss, data))
@@ -110,6 +119,7 @@ def load_fight(boss: str, variant: str = STANDARD, *, data: Path = DATA, moves: 
 
 def read_files(boss: str, data: Path = DATA, *, moves: bool = True) -> FightFiles:
     """The files of a boss, in the folder of its title; what lies beside one given by its path is used instead."""
+    boss = name_or_path("boss", boss)
     path = boss_file(boss, data)
     own = TextFile(path, read_text(path))
     if moves and not has_moves(_content(own)):
@@ -162,6 +172,7 @@ def known_titles(data: Path = DATA) -> tuple[str, ...]:
 
 def load_variant(files: FightFiles, variant: str) -> FightSpec:
     """The moveset of a boss's files and one of its variants."""
+    variant = name_or_path("variant", variant)
     if variant == STANDARD:
         return _standard(files)
     if variant.startswith(DRAWN):
@@ -186,6 +197,9 @@ def lay_over(files: FightFiles, changes: Mapping[str, Any], file: Path, variant:
     sources: dict[str, str] = {}
     adjust = Table(file, "adjust", changes.get("adjust", {})).read(Adjust, sources)
     rest = {key: value for key, value in changes.items() if key != "adjust"}
+    for key in ("title", "character"):
+        if rest.get(key, files.content[key]) != files.content[key]:
+            raise DataError(file, key, rest[key], f"must be {files.content[key]!r}, as the boss's file says")
     made = _build_spec(files, file, overlay(files.content, rest), variant)
     return replace(made, boss=adjust.applied_to(made.boss, sources)) if "adjust" in changes else made
 
@@ -204,7 +218,9 @@ def _overlaid(files: FightFiles, file: TextFile, variant: str) -> FightSpec:
 
 
 def _build_spec(files: FightFiles, file: Path, content: dict[str, Any], variant: str) -> FightSpec:
-    group = Table(file, "", content).text("animations")
+    head = Table(file, "", content)
+    group = head.text("animations")
+    head.check_known("animations", group, tuple(_content(files.animations).get("boss", (group,))))
     labels, boss_labels = _labels(files.animations, group)
     title, player = _title(files.title), _character(files.characters, tuple(label.name for label in labels))
     reactions = tuple(move.name for move in player.moves if move.kind in ("reaction", "grabbed"))
@@ -216,6 +232,7 @@ def _build_spec(files: FightFiles, file: Path, content: dict[str, Any], variant:
         check_attributes(player, files.characters[0].path, title)
     if boss.game is not None and title.lock_on is None:
         raise DataError(files.title.path, "lock_on", None, "is missing; a fight in the running game needs it")
+    head.check_known("arena", boss.arena, tuple(_content(files.arenas)))
     arena = _arena(files.arenas, boss.arena, bool(boss.moves))
     return FightSpec(boss, player, arena, labels, boss_labels, title, files.boss_name, variant, files.paths)
 

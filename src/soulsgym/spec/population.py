@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from soulsgym.errors import MisuseError
 from soulsgym.spec.draw import draw_spec
-from soulsgym.spec.fight import DATA, DRAWN, STANDARD, FightSpec, load_variant, read_files
+from soulsgym.spec.fight import DATA, DRAWN, STANDARD, FightSpec, load_variant, name_or_path, read_files
 
 TRAINING_DRAWS, EVALUATION_DRAWS = 0x7472_6472, 0x6576_6472
 """Streams of seeds: what is evaluated on was never trained on."""
@@ -21,6 +21,7 @@ SEEDS = 1 << 64
 
 def drawn_count(variant: str) -> int | None:
     """How many drawn files a variant such as "drawn:32" stands for; None for any other."""
+    variant = name_or_path("variant", variant)
     if not variant.startswith(DRAWN):
         return None
     number = variant.removeprefix(DRAWN)

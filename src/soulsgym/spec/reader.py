@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import math
+import stat
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
@@ -26,6 +27,8 @@ SOURCES = ("measured", "derived", "public", "guess")
 """measured: a recording of the game; derived: worked out from those; public: published; guess: what players know."""
 LARGEST = 1e6
 """No number of a data file is larger, so that whatever the simulator makes of one stays finite."""
+LARGEST_BYTES = 10_000_000
+"""No data file is larger; the largest of the package has 72,000."""
 
 T = TypeVar("T")
 
@@ -58,7 +61,12 @@ Span = Annotated[tuple[NotNegative, NotNegative], Mark.IN_ORDER]
 def read_text(file: Path) -> str:
     """The text of a file, or a DataError that says why it cannot be read."""
     try:
-        return file.read_text(encoding="utf-8")
+        status = file.stat()
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            raise DataError(file, "file", file.name, "is a device or a pipe; give a file")
+        if status.st_size > LARGEST_BYTES:
+            raise DataError(file, "file", file.name, f"has {status.st_size:,} bytes; give at most {LARGEST_BYTES:,}")
+        return file.read_text(encoding="utf-8-sig")  # editors of Windows begin a file with a mark
     except OSError as error:
         raise DataError(file, "file", file.name, f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

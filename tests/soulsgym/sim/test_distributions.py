@@ -468,6 +468,22 @@ def test_acts_are_chosen_by_weight(spec, number):
         assert_odds([names.count(name) for name in weights], list(weights.values()))
 
 
+def test_how_long_an_act_of_walking_lasts_is_uniform(boss_with):
+    def change(content):
+        first = content["phase"]["1"]
+        first["act"]["strafe_right"] = {"cooldown_s": 0.0, "after_odds": 0.0, "lasts_s": [1.0, 3.0], "source": "guess"}
+        first["rule"] = [{"weights": {"strafe_right": 1.0}, "source": "guess"}]
+
+    spec = boss_with(change)
+    engine = SimEngine(spec, FIGHTS)
+    engine.reset(np.ones(FIGHTS, np.bool_), standard_starts(FIGHTS), np.arange(FIGHTS, dtype=np.uint64))
+    engine.hidden["is_first_approach"] = 0
+    step(engine)
+    # Decided in the first of six ticks; the other five have passed.
+    passed_s = spec.player.label_s_per_step * 5 / 6
+    assert_uniform(engine.hidden["goal_left_s"] + passed_s, 1.0, 3.0, 1e-9)
+
+
 # ---------------------------------------------------------------- independence
 
 

@@ -77,9 +77,9 @@ def test_other_seeds_are_other_fights(spec):
 @pytest.mark.parametrize("threads", [2, 3, 50])
 @pytest.mark.parametrize("skip", [False, True])
 def test_threads_change_nothing(spec, threads, skip, monkeypatch):
-    alone = played(spec, range(7), skip=skip, randomize=0.7)
-    monkeypatch.setattr("soulsgym.sim.engine.BLOCK", 2)
-    assert_same(played(spec, range(7), skip=skip, randomize=0.7, threads=threads), alone)
+    alone = played(spec, range(13), skip=skip, randomize=0.7)
+    monkeypatch.setattr("soulsgym.sim.engine.BLOCK", 1)
+    assert_same(played(spec, range(13), skip=skip, randomize=0.7, threads=threads), alone)
 
 
 def test_an_unseeded_reset_goes_on_with_the_fights_own_stream(spec):

@@ -382,6 +382,7 @@ def refused(spec):
     with pytest.raises(DataError) as caught:
         pack(spec)
     assert "is too much for the simulator, which has room for" in caught.value.reason
+    assert caught.value.file in map(str, spec.files[:2])
     return caught.value.key, caught.value.value
 
 

@@ -12,7 +12,7 @@ from soulsgym.engine import standard_starts
 from soulsgym.sim import engine as engine_module
 from soulsgym.sim.engine import BLOCK, SimEngine
 
-FIGHTS = 2 * BLOCK + 1
+FIGHTS = 8 * BLOCK + 1
 WALK = ACTION_CONTROLS[np.zeros(FIGHTS, np.int64)]
 
 

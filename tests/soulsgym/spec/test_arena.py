@@ -116,8 +116,9 @@ def test_corners_need_a_source_too(data):
 def test_unknown_arena(data):
     data.set("bosses/iudex.toml", "arena", "cemetery_of_ashes")
     error = data.refusal()
-    assert error.file.endswith("arenas.toml")
-    assert (error.key, error.reason) == ("cemetery_of_ashes", "is no arena, did you mean 'cemetery_of_ash'?")
+    assert error.file.endswith("iudex.toml")
+    assert (error.key, error.value) == ("arena", "cemetery_of_ashes")
+    assert error.reason == "is not known, did you mean 'cemetery_of_ash'?"
 
 
 def test_edges_point_out_of_the_arena(data):

@@ -1,6 +1,7 @@
 """Bosses and variants in files of the user's own."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import soulsgym  # noqa: F401 (registers the environments)
 from soulsgym.errors import DataError, MisuseError
 from soulsgym.spec import STANDARD, is_path, load_fight, variants
 from soulsgym.spec.fight import DATA
+from soulsgym.spec.reader import LARGEST_BYTES
 
 OURS = DATA / "darksouls3"
 SHARED = ("characters/knight.toml", "arenas.toml", "animations.toml")
@@ -150,6 +152,23 @@ def test_a_folder_is_no_file(folder, role):
     assert "cannot be read" in error.reason
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with a name here")
+def test_a_pipe_is_no_file_and_is_not_waited_for(folder):
+    os.mkfifo(folder / "pipe.toml")
+    assert refusal("pipe.toml").reason == "is a device or a pipe; give a file"
+
+
+def test_a_huge_file_is_not_read(folder):
+    with (folder / "huge.toml").open("wb") as file:
+        file.truncate(LARGEST_BYTES + 1)
+    assert refusal("iudex", "huge.toml").reason == "has 10,000,001 bytes; give at most 10,000,000"
+
+
+def test_a_file_may_begin_with_the_mark_of_windows(folder):
+    (folder / "weak.toml").write_text(OVERLAY, encoding="utf-8-sig")
+    assert load_fight("iudex", "weak.toml").boss.hp == 900.0
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="everything is readable here")
 def test_a_file_nobody_may_read(folder):
     (folder / "mine.toml").chmod(0)
@@ -176,6 +195,10 @@ def test_an_empty_boss_is_refused(folder):
         ("[move.swing]\nanimation = 'Atack3001'\n", "move.swing.animation", "Atack3001", "is not known, did you mean"),
         ("[draws]\nreach = 1\n", "draws", {"reach": 1}, "is not a known key"),
         ("body = 3\n", "body", 3, "must be a table"),
+        ("character = 'knight_15'\n", "character", "knight_15", "must be 'knight', as the boss's file says"),
+        ("title = 'eldenring'\n", "title", "eldenring", "must be 'darksouls3', as the boss's file says"),
+        ("arena = 'moon'\n", "arena", "moon", "is not known; known are cemetery_of_ash, vordts_hall"),
+        ("animations = 'moon'\n", "animations", "moon", "is not known; known are iudex, vordt"),
     ],
 )
 def test_a_bad_number_names_the_overlay(folder, text, key, value, reason):
@@ -205,5 +228,15 @@ def test_environments_take_paths(folder):
     assert observation["boss_hp"].tolist() == [500.0]
     observations, _ = many.reset(seed=1)
     assert observations["boss_hp"].ravel().tolist() == [900.0, 900.0]
+    single = gymnasium.make("SoulsGymIudexSim-v0", boss=Path("mine.toml"), variant=folder / "weak.toml")
+    assert single.reset(seed=1)[0]["boss_hp"].tolist() == [900.0]
     with pytest.raises(DataError, match=r"gone\.toml: file = 'gone\.toml': cannot be read"):
         gymnasium.make("SoulsGymIudexSim-v0", variant="gone.toml")
+
+
+@pytest.mark.parametrize("given", [7, None, ["hard"]])
+def test_environments_refuse_what_is_no_name(given):
+    with pytest.raises(MisuseError, match=rf"variant {re.escape(repr(given))} is no string; give a name or the path"):
+        gymnasium.make("SoulsGymIudexSim-v0", variant=given)
+    with pytest.raises(MisuseError, match=r"boss .*; give "):
+        gymnasium.make("SoulsGymIudexSim-v0", boss=given)

@@ -214,5 +214,5 @@ def test_label_table_without_a_source(data):
 def test_boss_without_a_group_of_labels(data):
     data.set("bosses/iudex.toml", "animations", "iudx")
     error = data.refusal()
-    assert error.file.endswith("animations.toml")
-    assert (error.key, error.reason) == ("boss.iudx", "is missing, did you mean 'iudex'?")
+    assert error.file.endswith("iudex.toml")
+    assert (error.key, error.value, error.reason) == ("animations", "iudx", "is not known, did you mean 'iudex'?")
