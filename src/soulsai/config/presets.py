@@ -87,4 +87,6 @@ def _text(file: Path) -> str:
     except UnicodeDecodeError as error:
         raise refusal(str(file), f"byte {error.start} is not UTF-8; save the file as UTF-8") from error
     except OSError as error:
-        raise refusal(str(file), f"this config cannot be read: {error.strerror}") from error
+        raise refusal(
+            str(file), f"this config cannot be read: {error.strerror}; check the path, or see `souls presets`"
+        ) from error

@@ -60,7 +60,7 @@ def read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
-        raise DataError(file, "file", file.name, f"cannot be read: {error.strerror}") from error
+        raise DataError(file, "file", file.name, f"cannot be read: {error.strerror}; check its path") from error
     except UnicodeDecodeError as error:
         raise DataError(file, "file", file.name, f"is not UTF-8 text: {error.reason} at byte {error.start}") from error
     except ValueError as error:  # a name that no file can have
