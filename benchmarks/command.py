@@ -19,7 +19,9 @@ Row = tuple[str, str, str, str]
 FIRST_START_LIMIT_S = 30.0
 LATER_START_LIMIT_S = 3.0
 
-bench = typer.Typer(no_args_is_help=True, help="Measure speed, beside a limit or a peer in the same run.")
+bench = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Measure speed, beside a limit or a peer in the same run."
+)
 
 
 @bench.command()

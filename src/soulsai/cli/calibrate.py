@@ -39,14 +39,12 @@ def calibrate(
     from soulsgym.calibration.advice import advice
     from soulsgym.calibration.calibrate import calibrate as estimate
     from soulsgym.calibration.report import report
-    from soulsgym.errors import MisuseError
     from soulsgym.spec.draw import check_variant_name, write_new
     from soulsgym.spec.fight import expanded, read_files
 
     target = expanded(out)
     check_variant_name(target)
-    if target.exists():
-        raise MisuseError(f"{target} is there already; give another name or delete it")
+    check_new_file(target, "variant", ".toml")
     if page is not None:
         check_new_file(page, "report", ".html")
     files = read_files(boss)

@@ -17,7 +17,7 @@ from soulsai.config import (
 )
 from soulsai.config import reference as config_reference
 
-config = typer.Typer(no_args_is_help=True, help="Show all settings, or those of a preset.")
+config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show all settings, or those of a preset.")
 
 
 @config.command()

@@ -27,7 +27,9 @@ from soulsgym.spec.reader import read_toml
 if TYPE_CHECKING:
     from soulsgym.recordings.metrics import Fidelity, Metric
 
-variant = typer.Typer(no_args_is_help=True, help="Variants of a boss: files that change its numbers.")
+variant = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Draw variants of a boss: files that change its numbers."
+)
 
 
 def data(
@@ -77,7 +79,9 @@ def bosses(
         print_json({"bosses": rows})
         return
     shown = [[f"{value:,}" if isinstance(value, int) else value for value in row.values()] for row in rows]
-    Console().print(make_table(rows[0], shown, "bosses, numbers by source", left=("name", "title")))
+    table = make_table(rows[0], shown, "bosses, numbers by source", left=("name", "title"))
+    table.columns[2].no_wrap = True  # the title's id, to be copied
+    Console().print(table)
 
 
 def _boss_row(boss: str) -> dict[str, Any]:

@@ -22,7 +22,6 @@ from soulsai.cli.options import (
     TargetFlags,
     bar,
     choose_trained,
-    not_empty,
     print_json,
     run_argument,
     warn,
@@ -271,7 +270,7 @@ def export(
 
     if len(words) > 2:
         raise typer.BadParameter(f"give a run and a file, not {len(words)} words")
-    run, file = not_empty(words[0]) if len(words) > 1 else None, Path(words[-1])
+    run, file = words[0] if len(words) > 1 else None, Path(words[-1])
     check_new_file(file, "policy", *SUFFIXES)
     config, networks = load_networks(open_trained(choose_trained(run)), latest=latest, warn=warn)
     algorithm_of(config).policy(networks)  # without their noise

@@ -29,8 +29,12 @@ PRIVATE = ("backup", "redis")
 """Findings that tell of somebody's folders and machines."""
 CLOUD = "Steam Cloud may put its own copy back: turn it off for this game"
 
-game = typer.Typer(no_args_is_help=True, help="Save games, and the game's speed.")
-speed = typer.Typer(no_args_is_help=True, help="Put the speed library into the game's folder, or take it out.")
+game = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Back up save games, and control the game's speed."
+)
+speed = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Put the speed library into the game's folder, or take it out."
+)
 game.add_typer(speed, name="speed")
 
 

@@ -23,13 +23,13 @@ except ModuleNotFoundError:
 from typer.core import TyperGroup
 
 COMMANDS = {
-    "train": ("train:train", "Train an agent; the full fight against Iudex Gundyr by default."),
+    "train": ("train:train", "Train an agent; by default, to beat Iudex Gundyr."),
     "sweep": ("sweep:sweep", "Search for better settings with many short trainings."),
     "eval": ("eval:evaluate_run", "Measure a policy: win rate, times, causes of death."),
-    "autopsy": ("autopsy:autopsy_of", "Say why a player died, and what would have saved him."),
+    "autopsy": ("autopsy:autopsy_of", "Explain deaths, and what would have prevented them."),
     "compare": ("eval:compare_runs", "Test whether one policy is better than another."),
     "dashboard": ("dashboard:dashboard", "Show runs in a live web page."),
-    "open": ("dashboard:open_page", "Show the report or the live page of a run in the browser."),
+    "open": ("dashboard:open_page", "Open the report or the live page of a run in the browser."),
     "notify": ("dashboard:notify", "Send a webhook when a run wins, stalls or ends."),
     "play": ("play:play", "Fight a boss yourself, with keyboard or gamepad."),
     "watch": ("watch:watch", "Show a fight in a window or in the terminal, or record it."),
@@ -39,32 +39,32 @@ COMMANDS = {
     "doctor": ("game:doctor", "Check that everything is ready to play in the game."),
     "export": ("eval:export", "Export the policy of a run to a self-contained file."),
     "zoo": ("zoo:zoo", "List the trained agents that come with the package."),
-    "verify": ("zoo:verify", "Play the claimed wins of a shared agent again."),
+    "verify": ("zoo:verify", "Replay the claimed wins of a shared agent."),
     "push": ("zoo:push", "Share the policy of a run on the Hugging Face Hub."),
-    "pull": ("zoo:pull", "Get an agent that somebody has shared."),
+    "pull": ("zoo:pull", "Download a shared agent."),
     "runs": ("runs:runs", "List the runs in a folder, or remove one."),
     "presets": ("config:presets", "List the presets of `souls train`."),
     "serve": ("train:serve", "Start a learner and print the join command."),
     "join": ("train:join", "Join a fleet: play for its learner."),
-    "gateway": ("gateway:gateway", "Let strangers join through one port, in front of a Redis."),
-    "fleet": ("fleet:fleet", "List the workers of a run that is served."),
-    "invite": ("fleet:invite", "Print a join command for one more friend."),
-    "invitations": ("invitations:invitations", "List who is invited to a run, or end many invitations at once."),
+    "gateway": ("gateway:gateway", "Let strangers join through one port in front of a Redis."),
+    "fleet": ("fleet:fleet", "List the workers of a served run."),
+    "invite": ("fleet:invite", "Print a join command for one more person."),
+    "invitations": ("invitations:invitations", "List invitations to a run, or revoke many at once."),
     "revoke": ("fleet:revoke", "Revoke an invitation and disconnect its workers."),
-    "forget": ("fleet:forget", "Remove what a name gave from the replay."),
+    "forget": ("fleet:forget", "Remove one contributor's experience from the replay."),
     "save": ("runs:save", "Write a checkpoint of a run now."),
     "pause": ("runs:pause", "Save and pause a run."),
     "unpause": ("runs:unpause", "Continue a paused run."),
     "stop": ("runs:stop", "Save and stop a run, or stop some of its workers."),
     "adapt": ("adapt:adapt", "Adapt an agent to the game, in half an hour of play."),
     "calibrate": ("calibrate:calibrate", "Correct a boss's numbers from recordings."),
-    "fidelity": ("data:fidelity", "Print how far the simulator is from a recording of the game."),
-    "bosses": ("data:bosses", "List the bosses, and how much of each is measured or guessed."),
-    "data": ("data:data", "Count how many numbers of the data files are measured."),
-    "game": ("game:game", "Save games, and the game's speed."),
-    "variant": ("data:variant", "Variants of a boss: files that change its numbers."),
+    "fidelity": ("data:fidelity", "Compare the simulator with a recording of the game."),
+    "bosses": ("data:bosses", "List the bosses, and how much of their data is measured."),
+    "data": ("data:data", "Count measured and guessed numbers in the data files."),
+    "game": ("game:game", "Back up save games, and control the game's speed."),
+    "variant": ("data:variant", "Draw variants of a boss: files that change its numbers."),
     "config": ("config:config", "Show all settings, or those of a preset."),
-    "bench": ("bench:bench", "Measure speed, compared with limits and peers."),
+    "bench": ("bench:bench", "Measure speed against limits and peers."),
 }
 """By name: the module in this folder and the function or Typer in it, and its line in `souls --help`."""
 
@@ -105,11 +105,21 @@ def load_command(name: str) -> Any:
     return command
 
 
+def refuse_empty(words: list[str]) -> None:
+    """Refuse an empty argument or option: mostly a variable of a script that is not set."""
+    for before, word in zip(["", *words], words, strict=False):
+        option, _, value = word.partition("=") if word.startswith("--") and "=" in word else (before, "", word)
+        if not value.strip():
+            what = f"the value of {option}" if option.startswith("-") else "an argument"
+            raise typer.BadParameter(f"{what} is empty; leave it out, or fill it in")
+
+
 class LazyCommands(TyperGroup):
     """Shows all commands, and loads the one that is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
+        refuse_empty(rest)
         return name, load_command(name) if name in COMMANDS else command, rest
 
 

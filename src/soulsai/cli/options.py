@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -38,16 +39,9 @@ SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
 """One of these tells programs on Linux where to open windows."""
 
 
-def not_empty(value: str | None) -> str | None:
-    """Refuse an empty argument: mostly a variable of a script that is not set."""
-    if value is not None and not value.strip():
-        raise typer.BadParameter("it is empty; leave it out, or name something")
-    return value
-
-
 def run_argument(help: str, metavar: str = "RUN") -> Any:
-    """An argument that names something, so that it must not be empty."""
-    return typer.Argument(metavar=metavar, help=help, callback=not_empty)
+    """An argument that names something."""
+    return typer.Argument(metavar=metavar, help=help)
 
 
 RunName = Annotated[str | None, run_argument("Folder or name of a run; the newest one if not given.")]
@@ -210,8 +204,9 @@ def has_screen() -> bool:
 
 
 def print_json(content: object) -> None:
-    """One JSON object or array, for programs."""
-    typer.echo(json.dumps(content, indent=1))
+    """One JSON object or array, for programs; a number that is not finite becomes null."""
+    finite = msgspec.json.decode(msgspec.json.encode(content))
+    typer.echo(json.dumps(finite, indent=1))
 
 
 def warn(text: str) -> None:

@@ -14,15 +14,15 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
-from soulsai.cli.options import AsJson, RunsFolder, not_empty, print_json, run_argument
+from soulsai.cli.options import AsJson, RunsFolder, print_json, run_argument
 from soulsai.cli.tables import make_table
 from soulsai.errors import RunError
 from soulsai.runs.files import cannot_write
 from soulsai.runs.fleet_file import is_served
 from soulsai.runs.requests import ask, asked
-from soulsai.runs.run import Run
+from soulsai.runs.run import CONFIG, VERSIONS, Run
 from soulsai.runs.status import GOING, Status
-from soulsai.runs.summary import ROOT, RunSummary, list_runs, open_run
+from soulsai.runs.summary import ROOT, RunSummary, list_runs, open_run, run_folder
 
 SAVE_S = 120.0
 """How long a checkpoint may take: it may be in the middle of an evaluation."""
@@ -71,7 +71,7 @@ def rm(
 
     Example: souls runs rm mine
     """
-    found = [open_run(not_empty(name) or "") for name in names]
+    found = [_removable(name) for name in names]
     for run in found:
         if run.is_locked() or is_served(run.folder):
             raise RunError(f"{run.folder}: is being trained now; end it first: souls stop {run.folder}")
@@ -81,6 +81,12 @@ def rm(
             raise typer.Exit(1)
         _remove(run)
         typer.echo(f"removed {run.folder}")
+
+
+def _removable(name: str) -> Run:
+    """A run, even one whose config or versions are damaged."""
+    folder = run_folder(name)
+    return Run(folder) if (folder / CONFIG).exists() or (folder / VERSIONS).exists() else open_run(name)
 
 
 def _remove(run: Run) -> None:

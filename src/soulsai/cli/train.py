@@ -86,9 +86,9 @@ class RunOptions:
         list[str] | None,
         typer.Option(metavar="FILE", help="A recording to learn from (.npz, .json); may be repeated, or *.npz."),
     ] = None
-    more_demos: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILE]...", help="Further recordings after --demos.")
-    ] = None
+    more_demos: Annotated[list[str] | None, typer.Argument(metavar="FILE", help="More recordings after --demos.")] = (
+        None
+    )
     accept: Annotated[bool, typer.Option("--accept-all", help="Train despite preflight findings.")] = False
     plain: Plain = False
     notify: Annotated[

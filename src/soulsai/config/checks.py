@@ -127,7 +127,10 @@ def _game_problems(config: Config) -> Iterator[str]:
     if fight.number != 1:
         yield f"fight.number = {fight.number} but the game plays one fight at a time; set it to 1"
     if len(fight.variants) > 1 or fight.variants[0].startswith(DRAWN):
-        yield f"fight.variants = {toml_value(fight.variants)} but the game has its own numbers; name one file"
+        yield (
+            f"fight.variants = {toml_value(fight.variants)} but the game has its own numbers; name one file: "
+            """--set fight.variants='["standard"]'"""
+        )
     if fight.randomize:
         yield f"fight.randomize = {fight.randomize} but the game cannot be randomised; set it to 0"
     for key in ("evaluate_every_steps", "final_fights"):

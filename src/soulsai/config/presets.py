@@ -89,4 +89,5 @@ def read_text(file: Path, what: str = "config") -> str:
     except UnicodeDecodeError as error:
         raise refusal(str(file), f"byte {error.start} is not UTF-8; save the file as UTF-8") from error
     except OSError as error:
-        raise refusal(str(file), f"this {what} cannot be read: {error.strerror}") from error
+        way_out = "; check the path, or see `souls presets`" if what == "config" else ""
+        raise refusal(str(file), f"this {what} cannot be read: {error.strerror}{way_out}") from error

@@ -105,8 +105,8 @@ def _writer(path: Path, size: tuple[int, int], fps: float) -> Iterator[Any]:
                 yield write
             os.replace(video if path.suffix.lower() == ".mp4" else _gif_of(video), path)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise RunError(f"video {path} cannot be written: {reason}; make room or choose another place") from error
+        reason = error.strerror or str(error).partition("\n")[0]  # of many lines about ffmpeg
+        raise RunError(f"video {path} cannot be written: {reason}; free some space or choose another place") from error
 
 
 @contextmanager

@@ -96,7 +96,7 @@ def cannot_write(path: Path, error: OSError) -> RunError:
         return RunError(f"{path}: cannot be written, the disk is full: free some space; runs continue with --resume")
     if error.errno in FORBIDDEN:
         return RunError(f"{path}: cannot be written, permission is missing: allow it, or choose another place")
-    return RunError(f"{path}: cannot be written: {reason(error)}")
+    return RunError(f"{path}: cannot be written: {reason(error)}; choose another place")
 
 
 def reason(error: OSError) -> str:

@@ -6,6 +6,7 @@ import difflib
 import json
 import os
 import re
+import shutil
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -70,9 +71,13 @@ class Run:
         except OSError as error:
             raise cannot_write(folder, error) from error
         run = cls(folder)
-        write_files(files or {}, run.data)
-        write_atomically(folder / VERSIONS, json.dumps(versions, indent=1))
-        write_atomically(folder / CONFIG, config_toml)
+        try:
+            write_files(files or {}, run.data)
+            write_atomically(folder / VERSIONS, json.dumps(versions, indent=1))
+            write_atomically(folder / CONFIG, config_toml)
+        except RunError:
+            shutil.rmtree(folder, ignore_errors=True)  # Half a run could neither be continued nor begun again.
+            raise
         return run
 
     @classmethod
@@ -195,8 +200,10 @@ def _refuse_existing(folder: Path) -> None:
         there = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
     except OSError as error:
         raise cannot_write(folder, error) from error
+    if there and (folder / CONFIG).is_file():
+        raise RunError(f"{folder} exists; continue it with --resume {folder}, or choose another folder")
     if there:
-        raise RunError(f"{folder} exists; continue it with --resume, or choose another folder")
+        raise RunError(f"{folder} exists and is not the folder of a run; choose another folder")
 
 
 def _versions(config_toml: str, preset: str, command: Sequence[str]) -> dict[str, Any]:
@@ -206,6 +213,8 @@ def _versions(config_toml: str, preset: str, command: Sequence[str]) -> dict[str
 
 
 def _parse_config(text: str, file: Path) -> dict[str, Any]:
+    if not text.strip():
+        raise RunError(f"{file}: is damaged (it is empty): restore it from a copy")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -52,8 +52,10 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=512)
     except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise TransportError(f"a gateway cannot listen on {host}:{port} ({why}): choose another port") from error
+        why = (getattr(error, "strerror", None) or str(error)).partition(" (while")[0]
+        raise TransportError(
+            f"the gateway cannot listen on {host}:{port} ({why}): choose another port, or an address of this machine"
+        ) from error
 
 
 @contextmanager

@@ -285,9 +285,9 @@ def _free_port(host: str) -> int:
         with socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
             return int(probe.getsockname()[1])
     except OSError as error:
+        why = reason(error).partition(" (while")[0]
         raise TransportError(
-            f"cannot listen on {host} ({reason(error)}): --host takes an address of this machine, such as {LOOPBACK} "
-            "or 0.0.0.0"
+            f"cannot listen on {host} ({why}): --host takes an address of this machine, such as {LOOPBACK} or 0.0.0.0"
         ) from error
 
 

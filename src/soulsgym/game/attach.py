@@ -92,7 +92,7 @@ def find_game(name: str = "darksouls3", pid: int | None = None) -> ProcessInfo:
     if pid is not None:
         games = [game for game in games if game.pid == pid]
         if not games:
-            raise GameNotFound(f"process {pid} is no running {table.executable}; leave the pid out or look it up again")
+            raise GameNotFound(f"process {pid} is not {table.executable}; leave out the pid, or look it up again")
     if not games:
         raise GameNotFound(f"{table.executable} is not running; start the game and load your character, then try again")
     if len(games) > 1:

@@ -96,12 +96,12 @@ def check_game(
     """Does the game run, and which one is meant?"""
     name, pids = "game", ", ".join(str(found.pid) for found in games)
     if not games:
-        text = f"{table.executable} is not running, so only this machine was looked at"
-        return Finding(name, False, text, "start the game, load your character and look again"), None
+        text = f"{table.executable} is not running, so only this machine was checked"
+        return Finding(name, False, text, "start the game, load your character and run this again"), None
     if pid is not None:
         chosen = next((found for found in games if found.pid == pid), None)
         if chosen is None:
-            return Finding(name, False, f"process {pid} is no {table.executable}", f"give --pid one of {pids}"), None
+            return Finding(name, False, f"process {pid} is not {table.executable}", f"give --pid one of {pids}"), None
         return Finding(name, True, f"{table.executable} runs as process {pid}"), chosen
     if len(games) > 1:
         text = f"{len(games)} of {table.executable} run: processes {pids}"
@@ -111,8 +111,8 @@ def check_game(
 
 def check_offline(table: AddressTable) -> Finding:
     """What memory does not tell, but a ban would."""
-    advice = f"{TITLES[table.id].offline_advice}, and use a character of its own"
-    text = "whether you play offline cannot be seen from here, and playing this way online leads to a ban"
+    advice = f"{TITLES[table.id].offline_advice}, and use a separate character"
+    text = "it cannot be checked whether you are offline, and playing this way online leads to a ban"
     return Finding("offline", None, text, advice)
 
 
@@ -121,7 +121,7 @@ def check_backup(saves: Sequence[Path], backups: Sequence[Backup]) -> Finding:
     name = "backup"
     if not backups:
         if not saves:
-            text = "no save game was found, so it is not known whether one is in danger"
+            text = "no save game was found, so it is unknown whether one is at risk"
             return Finding(name, None, text, "souls game backup --save DIR")
         return Finding(name, False, f"there is no backup of the save game in {saves[0]}", "souls game backup")
     newest = backups[0]

@@ -126,13 +126,10 @@ def check_variant_name(target: Path) -> None:
 def write_new(target: Path, text: str) -> None:
     """Write a text file, all of it or nothing; a file that is there stays as it is."""
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=target.parent, delete=False) as file:
-            file.write(text)
-        try:
-            Path(file.name).chmod(0o644)  # temporary files are their owner's alone
-            os.link(file.name, target)  # unlike a rename this does not overwrite
-        finally:
-            os.unlink(file.name)
+        with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as folder:
+            file = Path(folder) / target.name
+            file.write_text(text, encoding="utf-8", newline="\n")
+            os.link(file, target)  # unlike a rename this does not overwrite
     except FileExistsError:
         raise MisuseError(f"{target} is there already; give another name or delete it") from None
     except (OSError, ValueError) as error:

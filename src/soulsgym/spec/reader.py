@@ -68,7 +68,7 @@ def read_text(file: Path) -> str:
             raise DataError(file, "file", file.name, f"has {status.st_size:,} bytes; give at most {LARGEST_BYTES:,}")
         return file.read_text(encoding="utf-8-sig")  # editors of Windows begin a file with a mark
     except OSError as error:
-        raise DataError(file, "file", file.name, f"cannot be read: {error.strerror}") from error
+        raise DataError(file, "file", file.name, f"cannot be read: {error.strerror}; check its path") from error
     except UnicodeDecodeError as error:
         raise DataError(file, "file", file.name, f"is not UTF-8 text: {error.reason} at byte {error.start}") from error
     except ValueError as error:  # a name that no file can have

@@ -64,8 +64,13 @@ def test_a_file_that_is_there_is_left_alone(recording, tmp_path):
     out = tmp_path / "mine.toml"
     out.write_text("precious")
     result = run(recording, "--out", out)
-    assert "is there already" in str(result.exception)
+    assert "exists; give another name" in str(result.exception)
     assert out.read_text() == "precious"
+
+
+def test_a_missing_folder_is_told_before_anything_is_read(tmp_path):
+    result = run("no.npz", "--out", tmp_path / "no" / "mine.toml")
+    assert "no of the variant is not there; make it" in str(result.exception)
 
 
 def refused(out, *files):

@@ -231,7 +231,7 @@ def test_a_redis_that_does_not_answer(folder, monkeypatch):
     with locked(folder / LOCK):
         error = souls("fleet", folder).exception
     assert isinstance(error, TransportError)
-    assert "127.0.0.1:1 was tried for" in str(error)
+    assert "127.0.0.1:1 does not answer" in str(error)
     assert "hush" not in str(error)
 
 

@@ -120,7 +120,7 @@ def test_patience_ends_with_a_sentence(closed_port, by):
     result = join("--patience", 0.002, SOULS_URL=url) if by == "environment" else join(url, "--patience", 0.002)
     assert time.monotonic() - began_s < 300.0  # half of a single try
     assert isinstance(result.exception, TransportError)
-    assert f"127.0.0.1:{closed_port} was tried" in str(result.exception)
+    assert f"127.0.0.1:{closed_port} does not answer" in str(result.exception)
     assert "hush" not in str(result.exception) + result.output
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import json
+import math
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 from soulsai.cli import main as cli
+from soulsai.cli.options import print_json
 from soulsgym.errors import SoulsError
 from soulsgym.packages import VERSION
 
@@ -50,8 +53,19 @@ def test_the_package_is_the_command():
 
 def test_help_names_no_types_of_flags():
     text = souls("train", "--help").stdout
-    assert "Usage: souls train [OPTIONS] [PRESET]" in text
+    assert "Usage: souls train [OPTIONS] [PRESET] [FILE]..." in text
     assert "bool" not in text
+    for group in ("config", "game", "variant", "bench"):
+        assert "bool" not in souls(group, "--help").stdout
+
+
+def test_no_line_of_the_help_is_cut():
+    assert "..." not in souls("--help").stdout.partition("Commands:")[2]
+
+
+def test_json_has_no_numbers_that_are_not_finite(capsys):
+    print_json({"speed": math.nan, "list": [math.inf, 1.5]})
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == {"speed": None, "list": [None, 1.5]}
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES])

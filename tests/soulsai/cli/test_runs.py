@@ -120,8 +120,25 @@ def test_an_empty_name_is_refused(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = souls(*words, "")
     assert result.exit_code == 2, result.exception
-    assert "it is empty" in result.output
+    assert "an argument is empty" in result.output
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [["train", "smoke", "--rehearse", ""], ["train", "smoke", "--run", " "],
+                                   ["eval", "player:idle", "--boss="], ["data", ""], ["runs", ""]])  # fmt: skip
+def test_an_empty_option_is_refused(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = souls(*words)
+    assert result.exit_code == 2, result.exception
+    assert "is empty; leave it out, or fill it in" in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("file", ["config.toml", "versions.json"])
+def test_a_broken_run_is_removed_too(run, file):
+    (run.folder / file).write_text("{")
+    assert souls("runs", "rm", run.folder, "--yes").exit_code == 0
+    assert not run.folder.exists()
 
 
 def test_json(folder):

@@ -97,7 +97,7 @@ def test_a_redis_that_does_not_answer(tmp_path, monkeypatch):
     monkeypatch.setattr("soulsai.runtime.serve.REACH_S", 0.2)
     error = serve("smoke", "--run", tmp_path / "run", "--redis", "redis://admin:hush@127.0.0.1:1").exception
     assert isinstance(error, TransportError)
-    assert "127.0.0.1:1 was tried" in str(error)
+    assert "127.0.0.1:1 does not answer" in str(error)
 
 
 def test_only_one_may_serve_a_run(tmp_path):

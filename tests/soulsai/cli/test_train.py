@@ -76,7 +76,7 @@ def test_an_existing_folder_is_refused(finished):
     before = (folder / "metrics.jsonl").read_bytes()
     result = train("smoke", "--run", str(folder))
     assert isinstance(result.exception, RunError)
-    assert str(result.exception) == f"{folder} exists; continue it with --resume, or choose another folder"
+    assert str(result.exception) == f"{folder} exists; continue it with --resume {folder}, or choose another folder"
     assert (folder / "metrics.jsonl").read_bytes() == before
 
 
@@ -93,7 +93,7 @@ def test_resuming_with_other_settings_is_refused(finished, setting):
 
 def test_resuming_with_more_steps_goes_on(finished):
     folder = finished
-    (before,) = CheckpointStore(folder / "checkpoints").numbers()
+    *_, before = CheckpointStore(folder / "checkpoints").numbers()
     result = train("--resume", "--run", str(folder), "--set", "run.steps=900")
     assert result.exit_code == 0, result.output
     assert f"resuming from step {before:,} of 900" in result.output

@@ -91,9 +91,9 @@ def test_a_missing_folder(tmp_path):
 
 def test_what_cannot_be_converted_leaves_nothing(tmp_path, monkeypatch):
     def fail(*_):
-        raise OSError("ffmpeg failed")
+        raise OSError("ffmpeg failed\nFFMPEG COMMAND: ...")
 
     monkeypatch.setattr(video, "_ffmpeg", fail)
-    with pytest.raises(RunError, match="cannot be written: ffmpeg failed; make room or choose another place"):
+    with pytest.raises(RunError, match="cannot be written: ffmpeg failed; free some space or choose another place"):
         record_video(tmp_path / "a.gif", **SMALL)
     assert not list(tmp_path.iterdir())

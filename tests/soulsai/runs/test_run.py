@@ -43,17 +43,29 @@ def test_open_gives_the_same(run):
 
 def test_an_existing_run_is_never_made_anew(run):
     (run.folder / "config.toml").write_text("mine = 1")
-    with pytest.raises(RunError, match=r"iudex-1 exists; continue it with --resume, or choose another folder"):
+    with pytest.raises(
+        RunError, match=r"iudex-1 exists; continue it with --resume .*iudex-1, or choose another folder"
+    ):
         Run.create(run.folder, CONFIG, preset="iudex", command=[])
     assert run.config_toml == "mine = 1"
 
 
 def test_a_file_in_the_way(tmp_path):
     (tmp_path / "x").write_text("mine")
-    with pytest.raises(RunError, match="exists"):
+    with pytest.raises(RunError, match="x exists and is not the folder of a run; choose another folder"):
         Run.create(tmp_path / "x", CONFIG, preset="iudex", command=[])
     with pytest.raises(RunError, match="cannot be written"):
         Run.create(tmp_path / "x" / "y", CONFIG, preset="iudex", command=[])
+
+
+def test_a_run_that_cannot_be_written_leaves_no_folder(tmp_path, monkeypatch):
+    def full(file, text):
+        raise RunError("the disk is full")
+
+    monkeypatch.setattr("soulsai.runs.run.write_atomically", full)
+    with pytest.raises(RunError, match="the disk is full"):
+        Run.create(tmp_path / "x", CONFIG, preset="iudex", command=[])
+    assert not (tmp_path / "x").exists()
 
 
 def test_an_empty_folder_may_become_a_run(tmp_path):
@@ -78,6 +90,7 @@ def test_opening_what_is_no_run(tmp_path):
 @pytest.mark.parametrize(
     ("file", "data"),
     [
+        ("config.toml", b""),
         ("config.toml", b"a = = 1"),
         ("config.toml", b"\xff\xfe"),
         ("versions.json", b"{"),

@@ -13,7 +13,7 @@ import tomli_w
 from soulsgym.errors import DataError, MisuseError
 from soulsgym.sim.pack import pack
 from soulsgym.spec import load_fight
-from soulsgym.spec.draw import KINDS, MAX_STRENGTH, draw_variant, drawn_spec, write_overlay
+from soulsgym.spec.draw import KINDS, MAX_STRENGTH, draw_variant, drawn_spec, write_new, write_overlay
 from soulsgym.spec.fight import DATA
 from soulsgym.spec.overlay import overlay
 
@@ -627,6 +627,12 @@ def test_a_file_that_is_there_is_not_touched(tmp_path):
         write_overlay(file, "iudex", 7)
     assert file.read_text(encoding="utf-8") == "precious"
     assert os.listdir(tmp_path) == ["mine.toml"]
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path):
+    with pytest.raises(MisuseError, match=r"mine\.toml cannot be written"):
+        write_new(tmp_path / "mine.toml", "\ud800")  # which no file can hold
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize(

@@ -155,9 +155,10 @@ class Retry:
     def _after_failure(self, what: str, error: Exception, began_s: float, tries: int) -> None:
         passed_s = time.monotonic() - began_s
         if self._patience_s is not None and passed_s >= self._patience_s:
+            tried = f" after {passed_s:.0f} s" if passed_s >= 1.0 else ""
             raise TransportError(
-                f"cannot {what}: {self._address.place} was tried for {passed_s:.0f} s ({_words(error)}): "
-                "see that it is running and can be reached"
+                f"cannot {what}: {self._address.place} does not answer{tried} ({_words(error)}): "
+                "check that it is running and can be reached"
             ) from error
         if not tries:
             self._say(f"cannot {what}: {self._address.place} ({_words(error)}): trying again")
