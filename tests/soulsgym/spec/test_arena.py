@@ -117,7 +117,7 @@ def test_unknown_arena(data):
     data.set("bosses/iudex.toml", "arena", "cemetery_of_ashes")
     error = data.refusal()
     assert error.file.endswith("arenas.toml")
-    assert (error.key, error.reason) == ("cemetery_of_ashes", "is no arena, did you mean 'cemetery_of_ash'?")
+    assert (error.key, error.reason) == ("cemetery_of_ashes", "is not an arena, did you mean 'cemetery_of_ash'?")
 
 
 def test_edges_point_out_of_the_arena(data):
