@@ -66,5 +66,5 @@ class Actor(ABC):
             self.world.restore(world)
         except KeyError as error:
             raise RunError(
-                "the checkpoint holds fights of another version of soulsgym; go on with that one, or start a new run"
+                "the checkpoint holds fights of another version of soulsgym; continue with that one, or start a new run"
             ) from error

@@ -268,7 +268,7 @@ class Worker:
         except (BadFrame, ValueError) as error:  # ValueError: tensors of other networks
             if str(error) not in self._told:
                 self._told.add(str(error))
-                log.warning("a policy was passed over: %s", error)
+                log.warning("a policy was skipped: %s", error)
             return
         self._policy = policy
         self._sent_rows, self._policy_s = 0, time.monotonic()

@@ -28,7 +28,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "value-range": "returns lie outside of what c51 can say",
         "replay-too-large": "the replay does not fit into memory",
         "inputs-not-normalised": "inputs are large beside the others",
-        "mask-unused": "the world says which actions are closed, and nobody listens",
+        "mask-unused": "the environment says which actions are masked, and the mask is ignored",
         "encoder-not-reset": "what the network sees of a fight depends on the fight before",
         "reward-exploit": "a silly way to play earns as much as a good one",
     }

@@ -91,7 +91,7 @@ class CheckpointStore:
                 except Damage as damage:
                     if self._path(each).exists():  # otherwise the trainer pruned it this moment
                         damages.append(str(damage))
-                        warn(f"checkpoint {each} is damaged and passed over: {damage}")
+                        warn(f"checkpoint {each} is damaged and was skipped: {damage}")
             if not numbers:
                 return None
             if len(damages) == len(numbers):

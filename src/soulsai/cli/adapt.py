@@ -33,15 +33,17 @@ def adapt(
     run: RunName = None,
     in_game: InGame = False,
     minutes: Annotated[float, typer.Option(min=1.0, max=600.0, help="Minutes of play in the target.")] = 30.0,
-    out: Annotated[Path | None, typer.Option(help="Folder; the run's with -adapted if not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the result; if not given, that of the run with -adapted.")
+    ] = None,
     train_steps: Annotated[int, typer.Option(min=1, help="Steps in the simulator after each round.")] = 10_000_000,
-    fights: Annotated[int, typer.Option(min=0, help="Fights of the target for each win rate at the end.")] = 100,
+    fights: Annotated[int, typer.Option(min=0, help="Fights in the target for each win rate at the end.")] = 100,
     fine_tune: Annotated[
         bool, typer.Option("--fine-tune", help="Use the last minutes for learning in the target itself.")
     ] = False,
     tune_share: Annotated[
         float | None,
-        typer.Option(min=0.05, max=0.95, help="Share of the minutes for that.", show_default=str(SHARE)),
+        typer.Option(min=0.05, max=0.95, help="Share of the minutes for --fine-tune.", show_default=str(SHARE)),
     ] = None,
     settings: Settings = None,
     as_json: AsJson = False,
@@ -50,15 +52,16 @@ def adapt(
 ) -> None:
     """Adapt an agent to the game: play there, correct the simulator, train in it, play again.
 
-    A few minutes of play at a time are recorded; the boss's numbers are estimated from all of them, and the agent goes
-    on training in the simulator with that boss. The agent it began with stays as it is. Stopped, it goes on with the
-    same command. Fights of the win rates at the end are used for nothing else and do not count as minutes.
+    A few minutes of play at a time are recorded; the boss's numbers are estimated from all of them, and the agent
+    keeps training in the simulator with that boss. The original agent is not changed. If stopped, run the same
+    command again to continue. The fights that measure win rates at the end are not used for training and do not count
+    as minutes.
 
     Example: souls adapt runs/mine --game --minutes 30
     """
     target = flags.target(in_game)
     if target is None:
-        raise MisuseError("where to play is missing; give --game, or --rehearse FILE")
+        raise MisuseError("nowhere to play; give --game, or --rehearse FILE")
     if tune_share is not None and not fine_tune:
         raise MisuseError(f"--tune-share {tune_share:g} is about --fine-tune; give that too, or leave it out")
     from soulsai.adapting.adapt import Adaptation

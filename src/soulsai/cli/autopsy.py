@@ -49,9 +49,9 @@ def autopsy_of(
     *,
     options: OneFight,
 ) -> None:
-    """Say why a player died, and the smallest change that would have saved him.
+    """Explain each death, and the smallest change that would have prevented it.
 
-    Every death is played again from two seconds before the blow, with every small change of what was pressed.
+    Every death is replayed from two seconds before the hit, with every small change of the inputs.
 
     Example: souls autopsy recordings/play-iudex.npz --html autopsy.html
     """
@@ -75,7 +75,7 @@ def autopsy_of(
 
 def _read(file: str, options: OneFight) -> tuple[list[Recording], dict[str, Any], str]:
     if given := options.given():
-        raise MisuseError(f"{file} is a recording, which says itself whom it fights; leave out {', '.join(given)}")
+        raise MisuseError(f"{file} is a recording, which has its own boss; leave out {', '.join(given)}")
     told = read_fight_file(Path(file))
     return [told.recording], dict(told.about), Path(file).stem
 
@@ -85,7 +85,7 @@ def _fight(run: str, fights: int, seed: int, options: OneFight) -> tuple[list[Re
     settings = fight_settings([one.config] if one.config else [], options)
     load_fight(settings["boss"], settings["variant"])  # one file, not twenty drawn ones
     if settings.get("no_hit"):
-        raise MisuseError("a fight in which the first hit loses has no deaths to look into; give --hits")
+        raise MisuseError("no-hit fights end before a death, so there is nothing to explain; give --hits")
     recorder = FightRecorder(fights)
     with bar(f"{one.name} plays") as progress:
         evaluate(one.fighter(settings["boss"]), fights, seed=seed, recorder=recorder, progress=progress, **settings)

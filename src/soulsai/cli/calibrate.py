@@ -31,8 +31,8 @@ def calibrate(
 ) -> None:
     """Correct a boss's numbers from recordings.
 
-    What the recordings show is measured and written as a variant, with how often it was seen and between what it lies;
-    all other numbers stay as they are. It says what to record next.
+    What the recordings show is measured and written as a variant, with counts and intervals; all other numbers stay as
+    they are. It suggests what to record next.
 
     Example: souls calibrate gundyr.npz --out mine.toml --report mine.html
     """
@@ -89,7 +89,7 @@ def _summary(found: Calibration, out: Path) -> str:
     by_kind = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
     new = sorted(found.additions.get("move", {}))
     lines = [
-        f"{out}: {len(found.bouts)} fights tell {len(found.estimates)} numbers, of which {len(moved)} are corrected"
+        f"{out}: {len(found.estimates)} numbers measured in {len(found.bouts)} fights, {len(moved)} corrected"
         + (f" ({by_kind})" if by_kind else "")
     ]
     lines += [f"attacks that {found.files.boss_name} did not have: {', '.join(new)}"] if new else []

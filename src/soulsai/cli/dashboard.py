@@ -25,7 +25,7 @@ BEGIN_S = 10.0
 def dashboard(
     folder: RunsFolder = None,
     host: Annotated[
-        str, typer.Option(help="Address on which it listens; 0.0.0.0 lets other machines in, with a token.")
+        str, typer.Option(help="Address it listens on; 0.0.0.0 lets other machines connect, with a token.")
     ] = "127.0.0.1",
     port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="Its port; 8716 or the next free one if not given.")
@@ -40,12 +40,12 @@ def dashboard(
     ] = "",
     open_browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     board: Annotated[
-        str, typer.Option(metavar="RUN", help="Let everybody see the board of this run, at /board, without a token.")
+        str, typer.Option(metavar="RUN", help="Show the board of this run publicly, at /board, without a token.")
     ] = "",
 ) -> None:
     """Show runs in a live web page.
 
-    How they learn, why they lose, who plays. Ctrl-C closes the page; training continues.
+    It shows progress, causes of death and workers. Ctrl-C closes the page; training continues.
 
     Example: souls dashboard --open
     """
@@ -67,7 +67,7 @@ def dashboard(
 def open_page(run: RunName = None) -> None:
     """Open the report of a run in the browser.
 
-    Of a run that is being trained it opens the live page. Without a display it prints where the report is.
+    For a run that is being trained, the live page. Without a display, only the path of the report is printed.
 
     Example: souls open runs/mine
     """
@@ -106,11 +106,13 @@ def notify(
     stall_s: Annotated[
         float, typer.Option(min=1.0, help="Seconds without a new step that count as a stall.")
     ] = STALL_S,
-    test: Annotated[bool, typer.Option("--test", help="Only send a message now, and say whether it arrived.")] = False,
+    test: Annotated[
+        bool, typer.Option("--test", help="Only send a test message now, and report whether it arrived.")
+    ] = False,
 ) -> None:
     """Send a webhook when a run wins, stalls or ends.
 
-    Also when it loses its workers. It watches until the run ends.
+    Also when it loses its workers. Runs until training ends.
 
     Example: souls notify runs/mine --url https://hooks.example.org/secret
     """
@@ -147,7 +149,7 @@ def _follow(run: Run, urls: tuple[str, ...], won_at: float, stall_s: float) -> N
         typer.echo(event.text)
         messenger.send(payload(run.name, event))
 
-    typer.echo(f"watching {run.folder} until it ends (Ctrl-C ends the watching only)")
+    typer.echo(f"watching {run.folder} until it ends (Ctrl-C stops watching; training continues)")
     try:
         follow(run, Watch(run.name, won_at=won_at, stall_s=stall_s), tell)
     except KeyboardInterrupt:

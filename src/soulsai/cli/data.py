@@ -33,7 +33,7 @@ variant = typer.Typer(
 
 
 def data(
-    boss: Annotated[str, typer.Argument(help="A boss, or a file of one or of a variant; all files if left out.")] = "",
+    boss: Annotated[str, typer.Argument(help="A boss, or a boss or variant file; all files if not given.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Count measured, derived, public and guessed numbers of the data.
@@ -131,7 +131,7 @@ def draw(
 ) -> None:
     """Draw a random variant of a boss.
 
-    Each number is moved within what its source leaves open.
+    Each number is changed within the uncertainty of its source.
 
     Example: souls variant draw iudex --seed 7 --out my.toml
     """
@@ -172,15 +172,17 @@ def _numbers(value: Any, path: tuple[str, ...] = (), place: tuple[int, ...] = ()
 
 def fidelity(
     file: Annotated[Path, typer.Argument(help="A recording, .npz or SoulsGym's .json, or one without positions.")],
-    boss: Annotated[str, typer.Option(help="The boss of a recording of the game; the simulator's own tell it.")] = "",
+    boss: Annotated[
+        str, typer.Option(help="The boss in a recording of the game; recordings of the simulator name theirs.")
+    ] = "",
     variant: Annotated[str, typer.Option(help="A variant of that boss, such as a file of souls calibrate.")] = "",
     details: Annotated[bool, typer.Option(help="Show what each value is made of.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """How far is the simulator from a recording of the game?
+    """Compare the simulator with a recording of the game.
 
-    A recording of the simulator itself is repeated to the last bit: any drift is a change of the simulator. Of one
-    without positions the recorded policy is played in the simulator as long, and the distributions are compared.
+    A recording of the simulator itself is replayed exactly: any drift means that the simulator has changed. For a
+    recording without positions, the recorded policy plays in the simulator and the distributions are compared.
 
     Example: souls fidelity fight.json --json
     """
@@ -199,7 +201,9 @@ def fidelity(
             f"--boss {boss} is not the boss of {file}, which is {recording.simulation.settings.boss}; leave it out"
         )
     if variant and recording.simulation:
-        raise MisuseError(f"--variant {variant}: {file} is of the simulator and tells its own; leave it out")
+        raise MisuseError(
+            f"--variant {variant}: {file} is a recording of the simulator and names its own; leave it out"
+        )
     spec = recorded_spec(recording) or load_fight(boss or DEFAULT_BOSS, variant or STANDARD)
     measured = measure_fidelity(recording, spec)
     first, median = earliest(measured.departures), median_step(measured.departures)
@@ -260,7 +264,7 @@ def _print_fidelity(measured: Fidelity, departure: str, *, details: bool) -> Non
     columns = ("", "metric", "value", "target", "floor", "unit", "n", "verdict")
     table = make_table(columns, map(_metric_row, measured.metrics), title, left=("metric", "unit", "verdict"))
     console = Console(markup=False, highlight=False)
-    console.print(table if measured.metrics else f"{title}; steps were skipped, so only a whole replay compares")
+    console.print(table if measured.metrics else f"{title}; steps were skipped, so only a full replay can be compared")
     if details:
         for metric in measured.metrics:
             parts = ", ".join(f"{name} {value:.3g}" for name, value in metric.details.items())
@@ -271,7 +275,9 @@ def _print_fidelity(measured: Fidelity, departure: str, *, details: bool) -> Non
             left = "never" if each.step is None else f"step {each.step}, {each.reason}"
             console.print(f"  fight {each.fight}, {each.steps} steps: {left}")
     if measured.unbound:
-        console.print(f"Not bound in the recorded game, as no press of it began a move: {', '.join(measured.unbound)}.")
+        console.print(
+            f"Probably unbound in the recorded game, as it never started a move: {', '.join(measured.unbound)}."
+        )
 
 
 def _metric_row(metric: Metric) -> tuple[str | Text, ...]:

@@ -65,11 +65,11 @@ def evaluate_run(
 ) -> None:
     """Measure a policy: win rate, times, damage, causes of death.
 
-    It plays greedily, in fights it never saw.
+    It plays greedily, in fights it has never seen.
 
     With RUN2, the first policy plays phase 1 and the second the rest. The result is kept in the folder of the (first)
-    run. A .pt file holds code that loading runs: give only those that you trust; .onnx files are safe. With --game the
-    fights are fought in the running game, one after the other; give fewer of them.
+    run. Loading a .pt file runs the code inside it: use only files that you trust; .onnx files are safe. With --game
+    the fights are played in the running game, one after the other; ask for fewer.
 
     With --variant drawn:20 every fight counts equally: the win rate is the mean over the files. A run of several bosses
     fights each of them, or the one of --boss; with --json there is a line for each.
@@ -145,7 +145,7 @@ def _evaluate_gym(one: Candidate, episodes: int, seed: int, only_fights: list[st
     assert one.policy is not None
     name = one.config.gym.id
     if only_fights:
-        raise MisuseError(f"{one.name} plays {name}, which is no fight; leave out {', '.join(only_fights)}")
+        raise MisuseError(f"{one.name} plays {name}, which is not a fight; leave out {', '.join(only_fights)}")
     if episodes < 1:
         raise MisuseError(f"number of episodes {episodes} is not possible; give 1 or more")
     if seed < 0:

@@ -74,19 +74,19 @@ def fleet(
     as_json: AsJson = False,
     watch: Annotated[bool, typer.Option("--watch", help="Refresh every two seconds until Ctrl-C.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Count the rows on their way too; exit code 1 if the counts do not add up.")
+        bool, typer.Option("--check", help="Also count the rows in flight; exit code 1 if the counts do not add up.")
     ] = False,
 ) -> None:
-    """List the workers of a run that is served.
+    """List the workers of a served run.
 
-    It also says what became of every row they sent.
+    It also shows what happened to every row they sent.
 
     Example: souls fleet --watch
     """
     folder, about = _served(run)
     if about.own and not is_served(folder) and (last := report.last(folder)) and not check:
         if not as_json:
-            typer.echo(f"{folder} is not being served; as it was last:")
+            typer.echo(f"{folder} is not being served; its last state:")
         _print_report(last, as_json=as_json)
         return
     with _operator(folder, about) as operator:
@@ -100,14 +100,14 @@ def fleet(
 
 
 def invite(
-    name: Annotated[str, typer.Argument(help="Name of the invited person: letters, digits, _ and -.")],
+    name: Annotated[str, typer.Argument(help="Name of the person to invite: letters, digits, _ and -.")],
     run: ServedRun = None,
-    expires: Annotated[str, typer.Option(metavar="TIME", help="It ends by itself: after 30m, 12h or 7d.")] = "",
+    expires: Annotated[str, typer.Option(metavar="TIME", help="It expires after this time: 30m, 12h or 7d.")] = "",
     machines: Annotated[int, typer.Option(min=0, help="Machines at once, through a gateway; 0: any number.")] = 0,
 ) -> None:
-    """Print a join command for one more friend.
+    """Print a join command for one more person.
 
-    A new one for the same name ends the old one.
+    A new one for the same name replaces the old one.
 
     Example: souls invite alice --expires 7d --machines 2
     """
@@ -127,8 +127,8 @@ def revoke(
 ) -> None:
     """End an invitation.
 
-    Its workers are out at once, and what they sent and the learner has not read yet is removed. It works whatever
-    the learner and Redis do.
+    Its workers are disconnected at once, and whatever the learner has not read yet is removed. This works even if
+    the learner or Redis hangs.
 
     Example: souls revoke alice
     """
@@ -137,7 +137,7 @@ def revoke(
     if about.own and is_served(folder) and not _answers(about):
         from soulsai.runtime.redis_server import cut_off
 
-        typer.echo(f"the Redis of {folder} does not answer: it is ended, and starts again without {name}", err=True)
+        typer.echo(f"the Redis of {folder} does not answer: restarting it without {name}", err=True)
         cut_off(folder / "redis", name)
     with _operator(folder, about, RESTART_S) as operator:
         access.revoke(operator.admin, operator.keys, name, typer.echo)
@@ -146,15 +146,16 @@ def revoke(
 
 
 def forget(
-    name: Annotated[str, typer.Argument(help="Whose experience is to be forgotten.")],
+    name: Annotated[str, typer.Argument(help="Name whose experience to remove.")],
     run: ServedRun = None,
     go_back: Annotated[
-        bool, typer.Option("--go-back", help="Go back to the newest checkpoint from before it came, if one is kept.")
+        bool,
+        typer.Option("--go-back", help="Also go back to the newest checkpoint from before it joined, if there is one."),
     ] = False,
 ) -> None:
-    """Remove what a name gave from the replay.
+    """Remove one contributor's experience from the replay.
 
-    The learner does it within a second, or when the run is served next. It does not end the invitation.
+    The learner does it within a second, or when the run is next served. The invitation stays valid.
 
     Example: souls forget mallory --go-back
     """
@@ -163,9 +164,9 @@ def forget(
     found = Run.open(folder)
     ask_to_forget(found, name, go_back=go_back)
     if not found.is_locked():
-        typer.echo(f"{name}: forgotten as soon as the run goes on: souls serve --resume {folder}")
+        typer.echo(f"{name}: will be forgotten when the run continues: souls serve --resume {folder}")
     elif wait_until(lambda: name not in to_forget(found), FORGET_S):
-        typer.echo(f"{name}: what it gave is removed from the replay of {folder}; its invitation is left as it is")
+        typer.echo(f"{name}: removed from the replay of {folder}; its invitation stays valid")
     else:
         raise TransportError(f"{name}: not forgotten after {FORGET_S:.0f} s; the learner does it as soon as it can")
 
@@ -175,7 +176,7 @@ def stop_workers(who: str, run: str | None) -> None:
     with _operator(*_served(run)) as operator:
         there = _playing(operator, who)
         if not there:
-            raise TransportError(f"no worker {who} is there; list workers with `souls fleet`")
+            raise TransportError(f"there is no worker {who}; list workers with `souls fleet`")
         report.stop_workers(operator.admin, operator.keys, who)
         names = ", ".join(sorted(there))
         if not wait_until(lambda: not there & _playing(operator, who), LEAVE_S):
@@ -251,15 +252,15 @@ def picture(found: Report) -> RenderableType:
         parts.append(Text(gateway_line(gateway)))
     parts += [Text(f"{name}: {count:,} messages could not be read") for name, count in found["unreadable"].items()]
     parts += [
-        Text(f"{name}: {count:,} messages were thrown away unopened ({reason})", style="red")
+        Text(f"{name}: {count:,} messages were discarded unread ({reason})", style="red")
         for name, refused in found.get("refused", {}).items()
         for reason, count in refused.items()
     ]
     if newcomers := found.get("newcomers"):
-        told = ", ".join(f"{name} ({fights:,} fights played again)" for name, fights in newcomers.items())
+        told = ", ".join(f"{name} ({fights:,} fights replayed)" for name, fights in newcomers.items())
         parts.append(Text(f"on probation: {told}"))
     parts += [
-        Text(f"{name} is out: it sent what was not played ({why})", style="red")
+        Text(f"{name} was revoked: its experience did not match a replay ({why})", style="red")
         for name, why in found.get("ended", {}).items()
     ]
     parts += [Text(line, style="red") for line in (*_problem_lines(found), *report.open_lines(found))]
@@ -276,7 +277,7 @@ def _problem_lines(found: Report) -> list[str]:
 def learner_line(learner: Mapping[str, str]) -> str:
     """How far the learner is."""
     if not learner:
-        return "the learner has not begun"
+        return "the learner has not started"
     step, target = int(float(learner.get("steps", 0))), int(float(learner.get("target", 0)))
     share = f" of {target:,}" if target else ""
     return f"{step:,}{share} steps, {int(float(learner.get('updates', 0))):,} updates"

@@ -33,7 +33,7 @@ game = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Back up save games, and control the game's speed."
 )
 speed = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Put the speed library into the game's folder, or take it out."
+    no_args_is_help=True, rich_markup_mode=None, help="Install the speed library in the game's folder, or remove it."
 )
 game.add_typer(speed, name="speed")
 
@@ -65,26 +65,28 @@ def doctor(
     as_json: AsJson = False,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Show what a volunteer can send about the game, and write it to a new file."),
+        typer.Option(
+            metavar="FILE", help="Show a report about the game that you can send us, and write it to a new file."
+        ),
     ] = None,
     only_look: Annotated[
         bool,
-        typer.Option("--only-look", help="Only look: press no key, load nothing into the game, leave its speed alone."),
+        typer.Option("--only-look", help="Press no keys, load nothing into the game, do not change its speed."),
     ] = False,
 ) -> None:
     """Check that everything is ready to play in the game.
 
-    It says what to do where it is not.
+    If something is not, it says what to do.
 
-    With a character loaded, the game is tried: it gets the focus, turns its camera, walks a step, stops and runs fast
-    for a second. Afterwards it is as before.
+    With a character loaded, the game is tested: it gets the focus, the camera turns, the character takes a step, and
+    the game stops and runs fast for a second. Afterwards everything is as before.
 
     Example: souls doctor
     """
     found: list[Finding] = []
     told: dict[str, Any] | None = None if report is None else {}
     if report is not None and report.exists():
-        raise MisuseError(f"{report}: there is such a file already; give another name with --report")
+        raise MisuseError(f"{report}: exists; give another name with --report")
     # Whoever ends this program ends it as Ctrl-C does: keys up, speed 1.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -97,7 +99,7 @@ def doctor(
                 if not as_json:
                     typer.echo(_line(finding))
     except KeyboardInterrupt:
-        typer.echo("souls: interrupted; the game is as before", err=True)
+        typer.echo("souls: interrupted; the game is unchanged", err=True)
         raise typer.Exit(INTERRUPTED) from None
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -117,13 +119,13 @@ def doctor(
 def _write_report(file: Path, text: str) -> None:
     """Show it first: whoever sends it shall have seen it."""
     typer.echo(text, err=True)
-    if sys.stdin.isatty() and not typer.confirm(f"this is all; write it to {file}?", default=True, err=True):
+    if sys.stdin.isatty() and not typer.confirm(f"this is all of it; write it to {file}?", default=True, err=True):
         return
     try:
         file.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise MisuseError(f"{file}: cannot be written: {error.strerror}; give another place with --report") from error
-    typer.echo(f"written to {file}: nothing in it is about you", err=True)
+    typer.echo(f"written to {file}: it contains nothing personal", err=True)
 
 
 def _line(finding: Finding) -> str:
@@ -167,9 +169,9 @@ def restore(
     save: Save = None,
     title: Title = GameTitle.DARK_SOULS_3,
 ) -> None:
-    """Put a backup of the save game back.
+    """Restore a backup of the save game.
 
-    What is there now is backed up first. The game must be closed.
+    The present save game is backed up first. The game must be closed.
 
     Example: souls game restore
     """
@@ -201,19 +203,19 @@ def backups(title: Title = GameTitle.DARK_SOULS_3, as_json: AsJson = False) -> N
 
 @speed.command()
 def install(folder: Folder, title: Title = GameTitle.DARK_SOULS_3) -> None:
-    """Put the speed library into the game's folder, as dinput8.dll.
+    """Install the speed library in the game's folder, as dinput8.dll.
 
     Example: souls game speed install "~/.local/share/Steam/steamapps/common/DARK SOULS III"
     """
-    typer.echo(f"put into place: {proxy.install_proxy(folder.expanduser(), title.value)}")
-    typer.echo("on Windows nothing else is to do; with Proton, give the game these launch options in Steam:")
+    typer.echo(f"installed: {proxy.install_proxy(folder.expanduser(), title.value)}")
+    typer.echo("on Windows that is all; with Proton, set these launch options in Steam:")
     typer.echo(f"  {proxy.LAUNCH_OPTIONS}")
     typer.echo("play offline only, and remove it before you play online: souls game speed remove")
 
 
 @speed.command()
 def remove(folder: Folder, title: Title = GameTitle.DARK_SOULS_3) -> None:
-    """Take the speed library out of the game's folder.
+    """Remove the speed library from the game's folder.
 
     Example: souls game speed remove "~/.local/share/Steam/steamapps/common/DARK SOULS III"
     """
@@ -227,7 +229,7 @@ def _found(title: GameTitle) -> Path:
         raise GameError(f"no save game ({file}) was found; give its folder with --save DIR")
     if len(found) > 1:
         folders = ", ".join(map(str, found))
-        raise GameError(f"{len(found)} folders with save games were found; say which with --save DIR: {folders}")
+        raise GameError(f"{len(found)} folders with save games were found; choose one with --save DIR: {folders}")
     return found[0]
 
 

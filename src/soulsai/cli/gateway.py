@@ -14,27 +14,29 @@ from soulsai.errors import ConfigError
 
 def gateway(
     redis: Annotated[
-        str, typer.Argument(metavar="URL", help="The Redis behind it: redis://HOST:PORT, rediss://... with TLS.")
+        str, typer.Argument(metavar="URL", help="The Redis behind it: redis://HOST:PORT, or rediss://... with TLS.")
     ],
     place: Annotated[
-        str, typer.Option("--at", metavar="HOST:PORT", help="Where workers reach it; it listens on this port.")
+        str, typer.Option("--at", metavar="HOST:PORT", help="Address that workers use; it listens on this port.")
     ] = "localhost:8443",
-    listen_on: Annotated[str, typer.Option("--host", help="Address on which it listens.")] = "0.0.0.0",
-    folder: Annotated[Path, typer.Option(help="Where its certificate is kept.")] = Path("gateway"),
+    listen_on: Annotated[str, typer.Option("--host", help="Address it listens on.")] = "0.0.0.0",
+    folder: Annotated[Path, typer.Option(help="Folder for its certificate.")] = Path("gateway"),
     certificate: Annotated[
-        Path | None, typer.Option(help="A certificate that systems trust, instead of its own; with --key.")
+        Path | None, typer.Option(help="A certificate from a known authority instead of a self-signed one; with --key.")
     ] = None,
     key: Annotated[Path | None, typer.Option(help="The key of --certificate.")] = None,
-    tls: Annotated[bool, typer.Option("--tls/--no-tls", help="Without TLS only behind a proxy that speaks it.")] = True,
-    ca: Annotated[Path | None, typer.Option(help="Certificate to check a rediss:// with.")] = None,
-    chunks: Annotated[float, typer.Option(min=0.1, help="Messages of a name per second.")] = 50.0,
-    megabytes: Annotated[float, typer.Option(min=0.01, help="Megabytes of a name per second.")] = 8.0,
-    memory: Annotated[float, typer.Option(min=1.0, help="Megabytes of a name that wait for the learner.")] = 256.0,
-    connections: Annotated[int, typer.Option(min=1, help="Connections of a name.")] = 32,
+    tls: Annotated[
+        bool, typer.Option("--tls/--no-tls", help="Use TLS; turn it off only behind a proxy that adds it.")
+    ] = True,
+    ca: Annotated[Path | None, typer.Option(help="CA certificate for a rediss:// address.")] = None,
+    chunks: Annotated[float, typer.Option(min=0.1, help="Messages per second and name.")] = 50.0,
+    megabytes: Annotated[float, typer.Option(min=0.01, help="Megabytes per second and name.")] = 8.0,
+    memory: Annotated[float, typer.Option(min=1.0, help="Megabytes per name that may wait for the learner.")] = 256.0,
+    connections: Annotated[int, typer.Option(min=1, help="Connections per name.")] = 32,
 ) -> None:
-    """Let strangers join through one port, in front of a Redis.
+    """Let strangers join through one port in front of a Redis.
 
-    It holds no passwords: whoever is invited to a run in that Redis may come in, and whoever is revoked is out.
+    It stores no passwords: anyone invited to a run in that Redis can connect, until the invitation is revoked.
 
     Example: souls gateway redis://10.0.0.5:6379 --at souls.example.org:443
     """
@@ -47,7 +49,7 @@ def gateway(
     from soulsai.transport.redis.address import Address
 
     if (certificate is None) != (key is None) or (certificate and not tls):
-        raise ConfigError("--certificate and --key belong together, and to TLS: give both, or none")
+        raise ConfigError("--certificate needs --key and TLS: give both, or neither")
     host, port = host_and_port(place, "--at")
     upstream = replace(Address.parse(redis, ca, run="any"), user="", password="")
     files = None
@@ -61,7 +63,7 @@ def gateway(
     with closing(listen(listen_on, port or 8443)) as listening:
         found = listening.getsockname()[1]
         typer.echo(f"workers join with: souls join {line_of(host, found, files and files.fingerprint)}")
-        typer.echo("NAME, PASSWORD and RUN are those of an invitation; Ctrl-C ends the gateway")
+        typer.echo("NAME, PASSWORD and RUN come from an invitation; Ctrl-C stops the gateway")
         options = GatewayOptions(upstream, files and files.certificate, files and files.key, limits)
         door = Gateway(upstream, limits, typer.echo)
         run_gateway(door, options, listening)

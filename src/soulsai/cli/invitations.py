@@ -19,11 +19,11 @@ from soulsai.transport.redis.invitations import Terms, end_invitation, terms_of
 def invitations(
     run: ServedRun = None,
     revoke: Annotated[
-        str, typer.Option(metavar="PATTERN", help="End all invitations of these names: guest-*, or * for everyone.")
+        str, typer.Option(metavar="PATTERN", help="Revoke all invitations that match: guest-*, or * for everyone.")
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List who is invited to a run, or end many invitations at once.
+    """List invitations to a run, or revoke many at once.
 
     Example: souls invitations --revoke "guest-*"
     """
@@ -31,7 +31,7 @@ def invitations(
         found = terms_of(operator.admin, operator.keys)
         ended = [name for name in found if revoke and fnmatchcase(name, revoke)]
         if revoke and not ended:
-            raise TransportError(f"--revoke {revoke}: fits none of those invited ({', '.join(found) or 'nobody'})")
+            raise TransportError(f"--revoke {revoke}: matches no invitation ({', '.join(found) or 'nobody'})")
         for name in ended:
             end_invitation(operator.admin, operator.keys, name, lambda text: None)
         kept = {name: word for name, word in operator.fleet.passwords.items() if name not in ended}

@@ -46,7 +46,7 @@ def run_argument(help: str, metavar: str = "RUN") -> Any:
 
 RunName = Annotated[str | None, run_argument("Folder or name of a run; the newest one if not given.")]
 RunsFolder = Annotated[
-    Path | None, typer.Argument(metavar="DIR", help="Where the runs are, or one run; runs/ if not given.")
+    Path | None, typer.Argument(metavar="DIR", help="Folder of runs, or one run; runs/ if not given.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Settings = Annotated[
@@ -77,7 +77,8 @@ Boss = Annotated[
     ),
 ]
 OneVariant = Annotated[
-    str, typer.Option(help="Variant of the boss, such as hard, or an overlay file (.toml); otherwise that of training.")
+    str,
+    typer.Option(help="Variant of the boss, such as hard, or an overlay file (.toml); by default, that of training."),
 ]
 Latest = Annotated[bool, typer.Option("--latest", help="The newest policy instead of the one kept as the best.")]
 
@@ -91,14 +92,14 @@ class FightOptions:
         str,
         typer.Option(
             help="Variant of the boss, such as hard, an overlay file (.toml), or drawn:20 for 20 drawn files that "
-            "training never uses; otherwise the one of training."
+            "training never uses; by default, that of training."
         ),
     ] = ""
     randomize: Annotated[float, typer.Option(help="Strength of domain randomisation, 0 to 1.")] = 0.0
-    phase: Annotated[int | None, typer.Option(help="This phase alone, for all of the boss's health.")] = None
+    phase: Annotated[int | None, typer.Option(help="Only this phase, with the boss's full health.")] = None
     full: Annotated[bool, typer.Option("--full", help="The full fight, even if only one phase was trained.")] = False
     no_hit: Annotated[
-        bool | None, typer.Option("--no-hit/--hits", help="The first hit loses; otherwise as in training.")
+        bool | None, typer.Option("--no-hit/--hits", help="The first hit loses the fight; by default, as in training.")
     ] = None
     latest: Latest = False
 
@@ -131,7 +132,7 @@ class GameFlags:
         typer.Option(help="ticks: exact steps by a frozen clock; speed: run and pause; auto: what the game allows."),
     ] = STEPPING
     pid: Annotated[int | None, typer.Option(help="Process of the game, if several are running.")] = None
-    launch: Annotated[str, typer.Option(metavar="COMMAND", help="Starts the game again after a crash.")] = ""
+    launch: Annotated[str, typer.Option(metavar="COMMAND", help="Command that restarts the game after a crash.")] = ""
     display: Annotated[str, typer.Option(metavar=":N", help="X display of the game, if it is not found.")] = ""
 
     def options(self, in_game: bool, flag: str = "--game") -> GameOptions | None:
@@ -140,7 +141,7 @@ class GameFlags:
             given = {"--game-speed": self.game_speed != SPEED, "--stepping": self.stepping != STEPPING,
                      "--pid": self.pid, "--launch": self.launch, "--display": self.display}  # fmt: skip
             if named := [name for name, value in given.items() if value]:
-                raise MisuseError(f"{', '.join(named)} is about the running game; give {flag} as well, or leave it out")
+                raise MisuseError(f"{', '.join(named)} needs the running game; add {flag}, or leave it out")
             return None
         from soulsgym.game.engine import GameOptions
 
@@ -186,7 +187,7 @@ def choose_run(
         return open_run(text)
     found = next((run for run in list_runs(ROOT) if run.state != BROKEN and suits(run)), None)
     if found is None:
-        raise RunError(f"{ROOT}: {missing} here; name one, or begin: souls train")
+        raise RunError(f"{ROOT}: {missing} here; name one, or start one: souls train")
     typer.echo(f"{label} {found.folder}", err=True)
     return Run(found.folder)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path("recordings")
 NO_WINDOW = (
-    "no window can be opened here, and playing needs one; use a machine with a screen, or watch a fight in the "
+    "no window can be opened here, and playing needs one; use a machine with a display, or watch a fight in the "
     "terminal: souls watch player:duellist --terminal"
 )
 DUELLIST = "duellist"

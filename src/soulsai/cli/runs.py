@@ -67,7 +67,7 @@ def rm(
     names: Annotated[list[str], typer.Argument(metavar="RUN", help="Folder or name of a run; may be repeated.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Remove runs with everything in their folders, after a question. A run that is being trained is refused.
+    """Delete runs and everything in their folders, after asking. A run that is being trained is refused.
 
     Example: souls runs rm mine
     """
@@ -189,7 +189,7 @@ def stop(
     served = is_served(going.folder)
     typer.echo(f"asked {going.folder} to save and stop")
     _wait_for(going, "has not stopped", lambda: not going.is_locked() and not is_served(going.folder), ends=True)
-    typer.echo(f"{going.folder} has stopped" + ("; its workers wait for its return" if served else ""))
+    typer.echo(f"{going.folder} has stopped" + ("; its workers wait for it to continue" if served else ""))
 
 
 def _asked_for(action: str, name: str | None) -> Run:
@@ -212,7 +212,7 @@ def _wait_for(run: Run, what: str, done: Callable[[], bool], *, ends: bool = Fal
     if not wait_until(lambda: done() or not (ends or run.is_locked()), SAVE_S):
         raise RunError(f"{run.folder}: {what} within {SAVE_S:.0f} s; its log.txt may say why")
     if not done():
-        raise RunError(f"{run.folder}: {what}, for it has ended meanwhile; its log.txt may say why")
+        raise RunError(f"{run.folder}: {what}: the run has ended; its log.txt may say why")
 
 
 def wait_until(done: Callable[[], bool], limit_s: float) -> bool:

@@ -54,12 +54,12 @@ def sweep(
     hours: Annotated[float | None, typer.Option(min=0.0, help="Stop after this many hours; continue later.")] = None,
     plain: Plain = False,
     report: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Regenerate the report of the sweep in this folder only.")
+        Path | None, typer.Option(metavar="DIR", help="Only regenerate the report of the sweep in this folder.")
     ] = None,
 ) -> None:
     """Search for better settings with many short trainings.
 
-    Bad ones are ended early; the best are measured again at the end.
+    Bad ones are stopped early; the best are measured again at the end.
 
     Run the same command again to continue a sweep, and in other terminals to work on it together. At the end there is
     a table, and report.html in the sweep's folder.
@@ -90,7 +90,7 @@ def _about(
         raise typer.BadParameter("--name and --dir both say where the sweep is; leave out one")
     if name and not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
         raise typer.BadParameter(
-            f"{name!r} is no plain name: use letters, digits, _ and -, or give a folder with --dir"
+            f"{name!r} is not a valid name: use letters, digits, _ and -, or give a folder with --dir"
         )
     space = read_space(file)
     config = check_names(with_settings(load_preset(preset), [*space.fixed, *settings]))
@@ -198,7 +198,7 @@ def _tally(study: SweepStudy, trials: int) -> str:
     found = results_of(study.study, study.about, study.folder)
     over = sum(each.state not in (RUNNING, WAITING) for each in found.trials)
     best = f", best {figure(found.ranked[0].value, study.about.metric)}" if found.ranked else ""
-    return f"{over} of {trials} trials over, {found.count(PRUNED)} of them pruned{best}"
+    return f"{over} of {trials} trials done, {found.count(PRUNED)} of them pruned{best}"
 
 
 def print_results(results: Results, console: Console | None = None) -> None:

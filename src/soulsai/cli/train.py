@@ -79,7 +79,9 @@ class RunOptions:
     ] = False
     without_replay: Annotated[
         bool,
-        typer.Option("--without-replay", help="With --resume: go on with an empty replay, if its files are damaged."),
+        typer.Option(
+            "--without-replay", help="With --resume: continue with an empty replay, if its files are damaged."
+        ),
     ] = False
     parts: PartsFiles = None
     demos: Annotated[
@@ -107,7 +109,7 @@ class RunOptions:
         """ConfigError or MissingPackage for what cannot be, before anything is made."""
         check_urls(self.notify or ())
         if self.without_replay and not self.resume:
-            raise ConfigError("--without-replay is for a run that goes on: give --resume too")
+            raise ConfigError("--without-replay is for resumed runs: add --resume")
         if self.wandb:
             require("wandb")
 
@@ -167,7 +169,7 @@ def train(
             from soulsgym.game.attach import find_game
 
             found = find_game(pid=flags.pid)  # before a folder is made for nothing
-            typer.echo(f"plays in the running game: process {found.pid}")
+            typer.echo(f"playing in the running game: process {found.pid}")
         run, config = options.open(GAME_PRESET, () if options.resume else IN_GAME)
     else:
         run, config = options.open()
@@ -191,10 +193,11 @@ def _refuse_mix(config: Config, game: TargetOptions | None, workers: int) -> Non
     in_game = config.world == "fight" and config.fight.engine == "game"
     if in_game and workers:
         raise ConfigError(
-            f"--workers {workers}: one game plays one fight at a time; use souls serve, and join with games"
+            f"--workers {workers}: a game plays one fight at a time; use souls serve, and "
+            "souls join --env-backend game for each game"
         )
     if game and not in_game:
-        raise ConfigError("--game: this run trains in the simulator; leave it out, or begin a new run with it")
+        raise ConfigError("--game: this run trains in the simulator; leave it out, or start a new run with it")
     if in_game and not game:
         raise ConfigError('this run plays in the running game (fight.engine = "game"); say so with --game')
 
@@ -206,29 +209,31 @@ def serve(
         typer.Option(
             envvar="SOULS_REDIS",
             metavar="URL",
-            help="A Redis that is running: redis://ADMIN:PASSWORD@HOST:PORT; without it the run starts its own.",
+            help="An existing Redis: redis://ADMIN:PASSWORD@HOST:PORT; otherwise the run starts its own.",
         ),
     ] = "",
     host: Annotated[
-        str, typer.Option(help="Address on which the run's own Redis listens; 0.0.0.0 lets other machines in.")
+        str, typer.Option(help="Address the run's own Redis listens on; 0.0.0.0 lets other machines connect.")
     ] = "",
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Its port; a free one is chosen, and kept, if not given.")
+        int, typer.Option(min=0, max=65_535, help="Its port; if not given, a free one is chosen and kept.")
     ] = 0,
     tls: Annotated[
-        bool | None, typer.Option("--tls/--no-tls", help="Encrypt; friends then need the file ca.crt of the run.")
+        bool | None, typer.Option("--tls/--no-tls", help="Encrypt; others then need the run's file ca.crt.")
     ] = None,
     ca: Annotated[Path | None, typer.Option(help="Certificate to check the Redis of --redis with.")] = None,
     advertise: Annotated[
         str,
-        typer.Option(metavar="HOST", help="HOST or HOST:PORT that friends use, if it differs from the one seen here."),
+        typer.Option(
+            metavar="HOST", help="HOST or HOST:PORT that others use to connect, if it differs from this machine's own."
+        ),
     ] = "",
     gateway: Annotated[
         str,
         typer.Option(
             metavar="HOST:PORT",
-            help="Let strangers join through a gateway: where they reach it. It listens on this port, with TLS. "
-            "`off` ends it; otherwise it is as it was.",
+            help="Let strangers join through a gateway at this address. It listens on this port, with TLS. "
+            "`off` turns it off; if not given, it stays as it was.",
         ),
     ] = "",
     dashboard: Annotated[
@@ -270,9 +275,9 @@ def _tell_how_to_join(served: Served, config: Config) -> None:
         for line in how_to_join(folder, served.fleet, name, password):
             typer.echo(line)
     for file in config.fight.parts:
-        typer.echo(f"friends need a copy of {file} and add: --parts {Path(file).name}")
-    typer.echo(f"a line of their own for each friend: souls invite NAME {folder}")
-    typer.echo(f"who is there: souls fleet {folder}; Ctrl-C saves and stops")
+        typer.echo(f"others need a copy of {file} and add: --parts {Path(file).name}")
+    typer.echo(f"a separate join command for each person: souls invite NAME {folder}")
+    typer.echo(f"list the workers: souls fleet {folder}; Ctrl-C saves and stops")
 
 
 def join(
@@ -294,7 +299,7 @@ def join(
     pace: Annotated[float, typer.Option(min=0.0, help="Maximum steps a second, to imitate a game; 0: no limit.")] = 0.0,
     parts: PartsFiles = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Install the learner's version if this one is another, after asking.")
+        bool, typer.Option("--update", help="Install the learner's version if it differs, after asking.")
     ] = False,
     ca: Annotated[Path | None, typer.Option(help="Certificate that came with the join command, for rediss://.")] = None,
     patience: Annotated[
@@ -314,7 +319,7 @@ def join(
     from soulsai.runtime import join as play
 
     try:
-        with stopping(_say, "leaving; sending what is left (Ctrl-C again ends at once)") as stop:
+        with stopping(_say, "leaving; sending the rest (Ctrl-C again quits at once)") as stop:
             play(
                 url,
                 workers,
@@ -334,7 +339,7 @@ def join(
         return
     if stop():
         raise typer.Exit(INTERRUPTED)
-    _say("told to stop: the run is over, or its operator said so")
+    _say("the learner asked this worker to stop: the run is over, or its operator stopped it")
 
 
 def _say(text: str) -> None:
@@ -345,16 +350,14 @@ def _update(error: OtherVersion) -> None:
     """Install the learner's version, if the user agrees, and join with it."""
     command = [sys.executable, "-m", "pip", "install", *error.install]
     if os.environ.get(UPDATED) == error.install[-1]:
-        raise TransportError(
-            f"{error}; it was installed just now, and this is still not the learner's version"
-        ) from error
+        raise TransportError(f"{error}; it was just installed, and this is still not the learner's version") from error
     typer.echo(str(error))
     if not typer.confirm(f"run: {' '.join(command[1:])}?"):
         raise error
     if subprocess.run(command, check=False).returncode:
-        raise TransportError(f"pip could not install {error.install[-1]}: see above, and do it by hand") from error
+        raise TransportError(f"pip could not install {error.install[-1]}: see above, and install it by hand") from error
     if sys.platform == "win32":  # where a program cannot become another
-        typer.echo("installed; type the same line again")
+        typer.echo("installed; run the same command again")
         return
     os.environ[UPDATED] = error.install[-1]
     os.execv(sys.executable, [sys.executable, "-m", "soulsai", *sys.argv[1:]])
@@ -435,7 +438,7 @@ def stopping(say: Callable[[str], None], news: str = "") -> Iterator[Callable[[]
         if asked:
             return
         asked, asked_s = True, time.monotonic()
-        say(news or "stopping after this step; saving (Ctrl-C again ends at once, from the last checkpoint)")
+        say(news or "stopping after this step and saving (Ctrl-C again quits at once; the last checkpoint stays)")
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -133,7 +133,7 @@ def _play(run: str, seed: int, options: FightOptions, *, think: bool) -> tuple[F
             about |= {"algorithm": one.config.algorithm, "encoder": one.config.encoder.name}
             config = against(one.config, settings["boss"])
             return FightFile(recording, about, think_through(config, one.policy, recording)), one.name
-    return FightFile(recording, about, None, "its player has no network that could be looked into"), one.name
+    return FightFile(recording, about, None, "its player has no network to inspect"), one.name
 
 
 def _show_in_window(recording: Recording, spec: FightSpec, size: tuple[int, int], fps: int) -> None:
@@ -166,21 +166,21 @@ def record(
     env: Annotated[str, typer.Option(help="Environment id, such as SoulsGymIudex-v0.")] = DEFAULT_ENV,
     out: Annotated[Path, typer.Option(help="New file, .npz.")] = Path("fights.npz"),
     fights: Annotated[int, typer.Option(min=1, help="Fights to record.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first simulated fight; a game has none.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first simulated fight; the game has none.")] = 0,
     boss: Boss = "",
     variant: OneVariant = "",
     phase: Annotated[int, typer.Option(min=1, help="Phase to fight, where the environment has it.")] = 1,
     latest: Latest = False,
     human: Annotated[
-        bool, typer.Option("--human", help="Record a person who plays in the game: memory is only read.")
+        bool, typer.Option("--human", help="Record a person playing the game; memory is only read.")
     ] = False,
     *,
     flags: TargetFlags,
 ) -> None:
     """Record fights step by step in a file.
 
-    It holds every record of the fight, and the action that led to it. The file is the same for the simulator and for
-    the game; souls fidelity compares one with the other, and souls watch shows it.
+    The file holds the state and the action of every step, for the simulator and for the game alike; souls watch shows
+    it, and souls fidelity compares the two.
 
     Example: souls record runs/mine --env SoulsGymIudex-v0 --fights 20 --out gundyr.npz
     """
@@ -213,14 +213,16 @@ def _record_person(out: Path, env: str, boss: str, fights: int, flags: TargetFla
     if not boss:
         env = REHEARSED_ENV if env == DEFAULT_ENV else env
         if env not in IN_THE_GAME:
-            raise MisuseError(f"--human is of the running game and {env} is of the simulator; leave out --env")
+            raise MisuseError(f"--human needs the running game, but {env} is of the simulator; leave out --env")
         boss = IN_THE_GAME[env][1]["boss"]
     plan = load_fight(boss, moves=False).watch
-    typer.echo(f"play: a fight with {plan.name} is recorded from its first blow on; Ctrl-C ends and saves")
-    with stopping(typer.echo, "saving what was seen") as stop:
+    typer.echo(f"play now: a fight with {plan.name} is recorded from its first hit on; Ctrl-C stops and saves")
+    with stopping(typer.echo, "saving the recording") as stop:
         recording = record_person(plan, fights, pid=flags.pid, stop=stop, say=typer.echo)
     if recording is None:
-        raise MisuseError(f"no fight with {plan.name} was seen, so nothing was written; was he awake, and you inside?")
+        raise MisuseError(
+            f"no fight with {plan.name} was seen, so nothing was written; start the fight while this command runs"
+        )
     write_fight_file(out, recording, _about_game(boss) | {"person": True})
     typer.echo(f"{out}: {len(recording.bounds())} fights, {len(recording):,} records, {_ends(recording)}")
 
@@ -249,7 +251,7 @@ def _make_env(env: str, phase: int, names: dict[str, str], flags: TargetFlags) -
     if env not in known:
         raise MisuseError(f"environment {env!r} is not one that can be recorded{suggestion(env, known)}")
     if flags.rehearse and env not in IN_THE_GAME:
-        raise MisuseError(f"--rehearse stands in for the game and {env} is of the simulator; leave out --env")
+        raise MisuseError(f"--rehearse replaces the game, but {env} is of the simulator; leave out --env")
     flags.target(env in IN_THE_GAME, "an environment of the game")
     keywords: dict[str, Any] = names | ({"phase": phase} if phase != 1 else {})
     if flags.rehearse:

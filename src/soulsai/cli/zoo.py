@@ -24,9 +24,9 @@ Fights = Annotated[int | None, typer.Option(min=1, help="Play only the first N f
 
 
 def zoo(as_json: AsJson = False) -> None:
-    """List the agents that come with the package: what they win, and how they were made.
+    """List the agents that come with the package, with their win rates and the commands that trained them.
 
-    They play wherever a run does, with no training before: souls watch zoo:iudex, souls eval zoo:iudex
+    Use them wherever a run is expected: souls watch zoo:iudex, souls eval zoo:iudex
 
     Example: souls zoo
     """
@@ -44,7 +44,9 @@ def zoo(as_json: AsJson = False) -> None:
         digests = ", ".join(f"{variant} {digest}" for variant, digest in each.data.items())
         console.print(f"{ZOO}{name}: {each.command}\n  boss {digests}; code {each.code}", soft_wrap=True)
         if not fits[name]:
-            console.print(f"  the boss file has changed since: renew it with tools/renew_zoo.py {name}", soft_wrap=True)
+            console.print(
+                f"  the boss file has changed since; update the agent with tools/renew_zoo.py {name}", soft_wrap=True
+            )
 
 
 def verify(
@@ -52,14 +54,14 @@ def verify(
     fights: Fights = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play the claimed wins of a shared agent again, from the same seeds, and say whether they hold.
+    """Replay the claimed wins of a shared agent from the same seeds, and check whether they hold.
 
-    An agent whose weights, config or boss file were changed since it was measured is refused. Exit code 1: a claim does
-    not hold.
+    An agent whose weights, config or boss file have changed since it was measured is refused. Exit code 1: a claim
+    does not hold.
 
     Example: souls verify runs/iudex
     """
-    with bar(f"{folder} plays again") as progress:
+    with bar(f"replaying {folder}") as progress:
         verdicts = list(verify_claims(open_trained(folder), fights, progress))
     if as_json:
         print_json({"holds": all(each.holds for each in verdicts), "claims": [_object(each) for each in verdicts]})
@@ -75,11 +77,13 @@ def push(
     repo: Annotated[str, run_argument("Repository on the Hugging Face Hub: USER/NAME.", "USER/NAME")],
     fights: Annotated[int, typer.Option(min=1, max=100_000, help="Fights for each win rate of the card.")] = 1000,
     private: Annotated[bool, typer.Option("--private", help="Only you can see it.")] = False,
-    keep: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep what was uploaded in a new folder.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Keep the uploaded files in a new folder.")
+    ] = None,
 ) -> None:
     """Share the policy of a run on the Hugging Face Hub, with its config, win rates, report, a fight and a model card.
 
-    The policy is measured first. Python files of yours are not shared.
+    The policy is measured first. Your own Python files are not shared.
 
     Example: souls push runs/mine alice/iudex
     """
@@ -96,7 +100,7 @@ def pull(
     run: Annotated[Path | None, typer.Option(help="New folder; one under runs/ if not given.")] = None,
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit; the newest if not given.")] = None,
 ) -> None:
-    """Get an agent that somebody has shared, as a run of its own; nothing of it is executed.
+    """Download a shared agent as a new run; no code in it is executed.
 
     Example: souls pull alice/iudex
     """

@@ -24,9 +24,9 @@ DEFAULT_BOSS = "iudex"
 
 
 class RunConfig(Struct, frozen=True):
-    """How long, how often saved and measured, on what."""
+    """Length, checkpoints, evaluations and device."""
 
-    seed: Annotated[int, Meta(ge=0, le=2**63 - 1, description="all randomness flows from this number")] = 0
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1, description="seed of all random numbers")] = 0
     steps: Annotated[int, Meta(ge=1, description="environment steps to train; one of a fight is 0.1 s")] = 20_000_000
     schedule_steps: Annotated[
         int, Meta(ge=0, description="steps until learning rate, entropy and beta are at their final values; 0: steps")
@@ -68,26 +68,27 @@ class FightConfig(Struct, frozen=True):
     boss: Annotated[str, Meta(description="whom to fight: a name, or the path of a boss file")] = DEFAULT_BOSS
     bosses: Annotated[
         tuple[str, ...],
-        Meta(description="several bosses for one network, by name, with as many fights each; empty: fight.boss alone"),
+        Meta(description="several bosses for one network, by name, with equally many fights; empty: only fight.boss"),
     ] = ()
     variants: Annotated[
         tuple[str, ...],
         Meta(
-            description="the boss's files, with as many fights each: names, paths of overlay files, "
-            "drawn:N for N drawn ones that training renews"
+            description="the boss's files, with equally many fights: names, paths of overlay files, "
+            "drawn:N for N random ones that training redraws"
         ),
     ] = ("standard",)
     draw_strength: Annotated[
         float,
-        Meta(ge=0.0, le=2.0, description="how far drawn files are from the boss's own; 1: as far as those are unsure"),
+        Meta(ge=0.0, le=2.0, description="how far drawn files are from the boss's own; 1: their whole uncertainty"),
     ] = 1.0
     phase: Annotated[int, Meta(ge=1, le=9, description="phase in which a standard fight begins")] = 1
     full: Annotated[
-        bool, Meta(description="the boss goes on to his next phase; otherwise he stays in one for all his health")
+        bool,
+        Meta(description="the boss moves on to the next phase; otherwise he stays in one phase for all his health"),
     ] = True
     randomize: Annotated[float, Meta(ge=0.0, le=1.0, description="strength of domain randomisation")] = 0.0
-    number: Annotated[int, Meta(ge=1, le=65_536, description="fights side by side")] = 512
-    decisions: Annotated[bool, Meta(description="steps without a choice are merged into the decision before")] = True
+    number: Annotated[int, Meta(ge=1, le=65_536, description="fights in parallel")] = 512
+    decisions: Annotated[bool, Meta(description="merge steps without a choice into the decision before them")] = True
     step_limit: Annotated[int, Meta(ge=1, description="steps after which a fight is cut off")] = 3000
     no_hit: Annotated[bool, Meta(description="the first hit taken ends the fight as lost")] = False
     ending: Annotated[
@@ -131,7 +132,7 @@ class EncoderConfig(Struct, frozen=True):
 
 
 class RewardConfig(Struct, frozen=True):
-    """What is good and what is bad."""
+    """The reward."""
 
     preset: Annotated[str, Meta(description="terms and weights: duel, soulsgym, rl-souls, or one of fight.parts")] = (
         "duel"
@@ -153,7 +154,7 @@ class StartsConfig(Struct, frozen=True):
     """How training fights begin. Evaluations always begin with the standard start."""
 
     name: Annotated[
-        str, Meta(description="standard: as the keys below say; or one of fight.parts, for which they mean nothing")
+        str, Meta(description="standard: as the keys below say; or one of fight.parts, which ignores them")
     ] = "standard"
     random_pose: Annotated[bool, Meta(description="the player begins at one of the places around the arena")] = False
     mid_fight: Annotated[float, Meta(ge=0.0, le=1.0, description="share of fights that begin in the middle")] = 0.0
@@ -179,8 +180,8 @@ class GymConfig(Struct, frozen=True):
     """Any Gymnasium environment with discrete actions; used with world = "gym"."""
 
     id: Annotated[str, Meta(description="id of the environment")] = "CartPole-v1"
-    kwargs: Annotated[dict[str, bool | int | float | str], Meta(description="keywords for its maker")] = {}
-    number: Annotated[int, Meta(ge=1, le=4096, description="environments side by side")] = 8
+    kwargs: Annotated[dict[str, bool | int | float | str], Meta(description="keyword arguments of gymnasium.make")] = {}
+    number: Annotated[int, Meta(ge=1, le=4096, description="environments in parallel")] = 8
 
 
 class NetworkConfig(Struct, frozen=True):
@@ -199,10 +200,10 @@ class NetworkConfig(Struct, frozen=True):
 
 
 class ReplayConfig(Struct, frozen=True):
-    """What is remembered by algorithms that learn from the past."""
+    """The replay buffer of off-policy algorithms."""
 
     capacity: Annotated[int, Meta(ge=1, description="transitions kept")] = 262_144
-    prioritized: Annotated[bool, Meta(description="sample by priority instead of evenly")] = False
+    prioritized: Annotated[bool, Meta(description="sample by priority instead of uniformly")] = False
     alpha: Annotated[float, Meta(ge=0.0, le=1.0, description="exponent of priorities")] = 0.6
     beta: Annotated[float, Meta(ge=0.0, le=2.0, description="exponent of importance weights at the start")] = 0.4
     final_beta: Annotated[float, Meta(ge=0.0, le=2.0, description="exponent of importance weights at the end")] = 1.0
@@ -212,82 +213,88 @@ class DemosConfig(Struct, frozen=True):
     """Recorded fights to learn from, for algorithms that can; given by --demos."""
 
     files: Annotated[
-        tuple[str, ...], Meta(description="recordings (.npz, .json) of the fight, by whomever; a run keeps copies")
+        tuple[str, ...], Meta(description="recordings (.npz, .json) of the fight, by any player; a run keeps copies")
     ] = ()
     share: Annotated[float, Meta(ge=0.0, le=1.0, description="share of a batch that is demonstrated, at first")] = 0.5
     final_share: Annotated[float, Meta(ge=0.0, le=1.0, description="the same after share_steps")] = 0.0
     share_steps: Annotated[int, Meta(ge=1, description="environment steps until the final share")] = 100_000
     margin: Annotated[
         float,
-        Meta(ge=0.0, le=100.0, description="how much more than any other the demonstrated action is to be valued"),
+        Meta(ge=0.0, le=100.0, description="margin by which the demonstrated action should be valued above all others"),
     ] = 0.1
-    margin_weight: Annotated[float, Meta(ge=0.0, le=100.0, description="weight of the loss of that margin")] = 1.0
+    margin_weight: Annotated[float, Meta(ge=0.0, le=100.0, description="weight of the margin loss")] = 1.0
 
 
 class FleetConfig(Struct, frozen=True):
     """Workers on many machines, or in several processes; used by souls serve, souls join and souls train --workers."""
 
     number: Annotated[
-        int, Meta(ge=0, le=65_536, description="fights (or environments) a worker plays side by side; 0: as the run")
+        int, Meta(ge=0, le=65_536, description="fights (or environments) a worker plays in parallel; 0: as the run")
     ] = 0
-    chunk_rows: Annotated[int, Meta(ge=1, le=16_384, description="most transitions in a chunk")] = 512
-    chunk_s: Annotated[float, Meta(ge=0.01, description="seconds after which a chunk is sent though not full")] = 1.0
+    chunk_rows: Annotated[int, Meta(ge=1, le=16_384, description="maximum transitions in a chunk")] = 512
+    chunk_s: Annotated[float, Meta(ge=0.01, description="seconds after which a partial chunk is sent")] = 1.0
     max_lag: Annotated[
-        int, Meta(ge=0, description="versions of the policy a rollout may be old; older ones are discarded and counted")
+        int, Meta(ge=0, description="how many policy versions a rollout may lag; older ones are discarded and counted")
     ] = 4
     publish_every_s: Annotated[
-        float, Meta(ge=0.0, description="seconds between versions of the policy, at least, of algorithms that replay")
+        float, Meta(ge=0.0, description="minimum seconds between policy versions of off-policy algorithms")
     ] = 1.0
     half_precision: Annotated[
-        bool, Meta(description="send policies in half precision: half the bytes, which pays over the internet")
+        bool, Meta(description="send policies in half precision: half the bytes, useful over the internet")
     ] = False
     max_chunks: Annotated[
-        int, Meta(ge=2, description="chunks of one name in Redis; beyond them simulated workers wait, games drop some")
+        int,
+        Meta(
+            ge=2,
+            description="maximum chunks of one name in Redis; beyond that simulated workers wait and games drop some",
+        ),
     ] = 4096
     largest_share: Annotated[
-        float, Meta(ge=0.01, le=1.0, description="share of the replay that rows of one name may have; more are dropped")
+        float, Meta(ge=0.01, le=1.0, description="maximum share of the replay for one name; more rows are dropped")
     ] = 0.3
     share_names: Annotated[
-        int, Meta(ge=2, description="names with rows in the replay from which on this share holds")
+        int, Meta(ge=2, description="number of names in the replay from which this limit applies")
     ] = 5
     spot_checks: Annotated[
         Literal["gateway", "on", "off"],
         Meta(
-            description="what workers played in the simulator is played again, and whoever sent something else is out: "
-            "while a gateway lets strangers in, always, or never"
+            description="replay what workers played in the simulator, and revoke those whose experience differs: "
+            "while a gateway is open, always, or never"
         ),
     ] = "gateway"
     checked_share: Annotated[
-        float, Meta(ge=0.0, le=1.0, description="share of what is played again of names that are through probation")
+        float, Meta(ge=0.0, le=1.0, description="share of experience that is replayed once a name has passed probation")
     ] = 1.0
     probation_fights: Annotated[
-        int, Meta(ge=1, description="fights of a name that were played again and held, until its probation ends")
+        int, Meta(ge=1, description="replayed fights that must match before a name passes probation")
     ] = 20
     probation_share: Annotated[
-        float, Meta(ge=0.0, le=1.0, description="share of the replay that all names on probation may have together")
+        float, Meta(ge=0.0, le=1.0, description="maximum share of the replay for all names on probation together")
     ] = 0.1
     messages_per_s: Annotated[
-        float, Meta(ge=1.0, description="messages a second of one name; whoever sends more is locked out for a minute")
+        float, Meta(ge=1.0, description="messages per second of one name; more lock it out for a minute")
     ] = 2000.0
     largest_reward: Annotated[
         float,
         Meta(
             ge=0.0,
-            description="largest reward of a decision that workers may send, of either sign; 0: 20 times all "
+            description="largest absolute reward per decision that workers may send; 0: 20 times all "
             "weights of a fight's reward, or 10,000",
         ),
     ] = 0.0
-    buffer_mb: Annotated[float, Meta(ge=1.0, description="experience a worker keeps while Redis is away")] = 64.0
-    memory_mb: Annotated[int, Meta(ge=64, description="memory of the learner's own Redis, at most")] = 1024
+    buffer_mb: Annotated[
+        float, Meta(ge=1.0, description="megabytes of experience a worker keeps while Redis is unreachable")
+    ] = 64.0
+    memory_mb: Annotated[int, Meta(ge=64, description="maximum memory of the learner's own Redis, in megabytes")] = 1024
     beat_s: Annotated[float, Meta(ge=0.1, description="seconds between heartbeats of a worker")] = 2.0
     silent_after_s: Annotated[
         float, Meta(ge=0.2, description="seconds without a heartbeat until a worker counts as silent")
     ] = 10.0
-    hang_s: Annotated[float, Meta(ge=1.0, description="seconds without a step that restart a worker")] = 60.0
+    hang_s: Annotated[float, Meta(ge=1.0, description="seconds without a step until a worker is restarted")] = 60.0
 
 
 class CommonConfig(Struct, frozen=True):
-    """Everything that decides a run."""
+    """All settings of a run."""
 
     world: Annotated[Literal["fight", "gym"], Meta(description="what to train on")] = "fight"
     algorithm: Annotated[AlgorithmName, Meta(description="what learns")] = DEFAULT_ALGORITHM

@@ -201,7 +201,7 @@ class Pages:
         try:
             action = msgspec.json.decode(await _body(request), type=dict[str, str])["action"]
         except (msgspec.MsgspecError, KeyError, ValueError) as problem:
-            raise MisuseError('the request is no JSON of the form {"action": "save"}') from problem
+            raise MisuseError('the request is not JSON of the form {"action": "save"}') from problem
         try:
             return answer({"asked": await run_in_threadpool(details.ask, action)}, 202)
         except RunError as problem:

@@ -58,7 +58,7 @@ def paired(won_a: npt.NDArray[np.bool_], won_b: npt.NDArray[np.bool_]) -> float:
 def _pairs(won_a: npt.NDArray[np.bool_], won_b: npt.NDArray[np.bool_]) -> tuple[int, int, int, int]:
     """Fights won by both, only by the first, only by the second, by neither."""
     if len(won_a) != len(won_b):
-        raise MisuseError(f"{len(won_a)} and {len(won_b)} fights are no pairs; give as many of each")
+        raise MisuseError(f"{len(won_a)} and {len(won_b)} fights cannot be paired; give the same number of each")
     a, b = np.asarray(won_a, np.bool_), np.asarray(won_b, np.bool_)
     return int((a & b).sum()), int((a & ~b).sum()), int((~a & b).sum()), int((~a & ~b).sum())
 

@@ -520,7 +520,7 @@ class Training:
                 self._view.say(f"{error} (trying the checkpoint before)")
         raise RunError(
             f"{self.run.folder}: no checkpoint is intact with its replay ({'; '.join(dict.fromkeys(wrong))}), but the "
-            "networks are: go on with them and an empty replay with --resume --without-replay, or start a new run"
+            "networks are: continue with them and an empty replay with --resume --without-replay, or start a new run"
         )
 
     def _status(self, state: str, final: Evaluation | None = None) -> None:

@@ -185,7 +185,7 @@ def _other_parts(name: str, digest: str, same_name: Sequence[Path]) -> MisuseErr
         )
     return MisuseError(
         f"the learner's run needs its file {name} (sha256 {digest[:12]}...) on every machine, and code is never sent: "
-        f"get a copy from whoever started the run, read it, and join with --parts {name}"
+        f"get a copy from the person who started the run, read it, and join with --parts {name}"
     )
 
 

@@ -39,7 +39,7 @@ def how_to_join(folder: Path, fleet: FleetFile, name: str, password: str) -> lis
     if fleet.gateway:
         return lines  # the line is all there is to it
     if fleet.ca:
-        lines.append(f"send the file {fleet.ca} along, which is no secret")
+        lines.append(f"send the file {fleet.ca} along; it is not a secret")
     host = urlsplit(fleet.advertised).hostname
     if host in LOOPBACK:
         again = f"souls serve --resume {folder} --host 0.0.0.0 --tls"

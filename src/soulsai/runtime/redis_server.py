@@ -95,7 +95,7 @@ def server_version(program: Path) -> tuple[int, ...]:
         raise TransportError(f"{program}: cannot be run ({words}): reinstall redis-server") from error
     found = re.search(r"\bv=(\d+(?:\.\d+)+)", done.stdout)
     if not found:
-        raise TransportError(f"{program}: is no Redis or Valkey server: it does not tell its version")
+        raise TransportError(f"{program}: is not a Redis or Valkey server: it does not report its version")
     return tuple(int(number) for number in found[1].split("."))
 
 
@@ -302,7 +302,9 @@ def _binds(host: str) -> list[str]:
     try:
         return [LOOPBACK, str(ipaddress.ip_address(host))]
     except ValueError:
-        raise TransportError(f"{host!r} is no address to listen on: give one such as 192.168.1.5 or 0.0.0.0") from None
+        raise TransportError(
+            f"{host!r} is not an address to listen on: give one such as 192.168.1.5 or 0.0.0.0"
+        ) from None
 
 
 def _write_config(

@@ -117,7 +117,7 @@ def read_notes(run: Run) -> AgentNotes:
             return msgspec.json.decode(opened.read(MOST_BYTES), type=AgentNotes)
     except FileNotFoundError as error:
         raise RunError(
-            f"{run.folder}: is no shared agent (it has no {AGENT}); give a folder that `souls pull` made, or zoo:NAME"
+            f"{run.folder}: is not a shared agent (it has no {AGENT}); give a folder from `souls pull`, or zoo:NAME"
         ) from error
     except (OSError, msgspec.MsgspecError, ValueError) as error:
         raise RunError(f"{file}: is damaged ({error}): pull the agent again") from error

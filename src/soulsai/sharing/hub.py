@@ -132,7 +132,7 @@ def _told(repo: str) -> Iterator[None]:
         raise TransportError(f"{repo}: the hub has no such revision; leave out --revision for the newest") from error
     except RepositoryNotFoundError as error:
         raise TransportError(
-            f"{repo}: the hub has no such repository, or you may not see it: check the name, or run hf auth login"
+            f"{repo}: the hub has no such repository, or you cannot access it: check the name, or run hf auth login"
         ) from error
     except HfHubHTTPError as error:
         status = error.response.status_code

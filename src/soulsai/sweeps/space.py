@@ -46,7 +46,7 @@ FIGHT_ONLY = ("fight", "encoder", "reward", "actions", "starts")
 
 INCOMPARABLE = {
     "trials would learn different things": "world",
-    "every trial has a seed of its own already": "run.seed",
+    "every trial already has its own seed": "run.seed",
     "trials are compared after the same number of steps": "run.steps run.evaluate_every_steps run.stop_at",
     "trials are compared by evaluations of one kind": "run.evaluation_fights run.final_fights",
     "it changes nothing that is learned": "run.accept run.device run.threads run.checkpoint_every_s "
@@ -272,7 +272,7 @@ def _dimension(key: str, value: Any, source: str) -> Dimension:
             raise refusal(source, f"{key} has no {word}; give {HOW}")
     kinds = {type(_read(key, value[end], source)) for end in ("low", "high")}
     if not kinds <= {int, float}:
-        raise refusal(source, f"{key} is no number and has no range; give it {{choices = [...]}}")
+        raise refusal(source, f"{key} is not a number and has no range; give it {{choices = [...]}}")
     for problem in _range_problems(whole=kinds == {int}, **value):
         raise refusal(source, f"{key}{problem}")
     return Range(key, whole=kinds == {int}, **value)

@@ -52,7 +52,7 @@ def _database(url: str) -> BaseStorage:
         return RDBStorage(url, engine_kwargs=settings)
     except (ArgumentError, ValueError) as error:
         raise ConfigError(
-            f"--storage {name}: is no address of a database, such as postgresql://user@host/db"
+            f"--storage {name}: is not the address of a database, such as postgresql://user@host/db"
         ) from error
     except ImportError as error:
         raise ConfigError(

@@ -304,4 +304,4 @@ def _refuse_other(folder: Path, kept: About, asked: About) -> None:
         what = f"for another goal ({kept.metric}, {kept.space.plan.score})"
     else:
         return
-    raise ConfigError(f"{folder}: this sweep was begun {what}; give another --name for a new one")
+    raise ConfigError(f"{folder}: this sweep was started {what}; give another --name for a new one")

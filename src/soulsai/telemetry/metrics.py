@@ -42,7 +42,7 @@ _COMMON = (
     Metric("gradient/norm", "", "norm of the gradient before clipping"),
     Metric("learning_rate", "", "of the optimizer, now"),
     Metric("updates", "updates", "gradient steps", "counter"),
-    Metric("updates_refused", "updates", "gradient steps left out as they were no finite numbers", "counter"),
+    Metric("updates_refused", "updates", "gradient steps skipped because they were not finite", "counter"),
     Metric("steps_per_s", "1/s", "environment steps a second since the last row"),
     Metric("updates_per_s", "1/s", "gradient steps a second since the last row"),
     Metric("game_hours", "h", "game time played in training, all fights together", "counter"),
@@ -59,11 +59,14 @@ _COMMON = (
     Metric("fleet/in_flight", "rows", "of them, those that are on their way, or stored but in no checkpoint yet"),
     Metric("fleet/dropped/<reason>", "rows", "of them, those that were dropped, by reason", "counter"),
     Metric(
-        "fleet/updates_skipped", "updates", "gradient steps left out as more came than could be learned from", "counter"
+        "fleet/updates_skipped",
+        "updates",
+        "gradient steps skipped because experience came faster than it could be learned from",
+        "counter",
     ),
-    Metric("fleet/checked", "fights", "fights of workers that were played again and held", "counter"),
-    Metric("fleet/newcomers", "names", "names on probation, of which too few fights were played again so far"),
-    Metric("fleet/ended", "names", "names that had sent what was not played, and are out for it", "counter"),
+    Metric("fleet/checked", "fights", "fights of workers that were replayed and matched", "counter"),
+    Metric("fleet/newcomers", "names", "names on probation: too few of their fights have been replayed so far"),
+    Metric("fleet/ended", "names", "names revoked because their experience did not match a replay", "counter"),
     Metric("time/<phase>", "share", "of the loop's time since the last row that went into this phase"),
 )
 
@@ -76,7 +79,7 @@ _OF_RUNS = (
     Metric(
         "run/refused/<name>",
         "messages",
-        "messages of a name that were thrown away unopened, as it took more than its quota",
+        "messages of a name discarded unread because it exceeded its quota",
         "counter",
     ),
     Metric("gateway/connections", "connections", "connections that its gateway has open"),
@@ -133,8 +136,8 @@ _HEAD = """# Metrics
 
 Made from the declarations in `soulsai/telemetry/metrics.py` and those of the algorithms. Every row has `step`
 (environment steps so far), `time` (UTC), `elapsed_s` (seconds of training, over all resumes) and those of the metrics
-below that were known then; TensorBoard shows the same names. A gauge is a value of now, a counter a total since the
-start of the run. A value that is no finite number is NULL in `metrics.sqlite` and `null` in `metrics.jsonl`.
+below that were known then; TensorBoard shows the same names. A gauge is a current value, a counter a total since the
+start of the run. A value that is not finite is NULL in `metrics.sqlite` and `null` in `metrics.jsonl`.
 
 The last column is the name for Prometheus, which has a label `run` everywhere and shows each family as one metric with
 a label. It wants base units: shares are ratios, hours become seconds.

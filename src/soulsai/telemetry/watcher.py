@@ -99,7 +99,7 @@ def notify_child(folder: Path, urls: Sequence[str], say: Say) -> Iterator[None]:
         process = Command.module("soulsai", ["notify", str(folder.absolute())], secrets=told, stderr=subprocess.PIPE)
         process.start()
     except OSError as error:
-        say(f"nobody is notified of this run: {error.strerror or error}")
+        say(f"notifications for this run are off: {error.strerror or error}")
         yield
         return
     step_back(process.pid)

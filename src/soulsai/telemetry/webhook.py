@@ -44,7 +44,7 @@ def check_urls(urls: Sequence[str]) -> tuple[str, ...]:
         except ValueError:
             fits = False
         if not fits or len(url) > LONGEST_URL or not (url.isascii() and url.isprintable()) or " " in url:
-            raise ConfigError(f"webhook {number} is no address of a web server: it must begin with https:// or http://")
+            raise ConfigError(f"webhook {number} is not a web address: it must begin with https:// or http://")
     return tuple(urls)
 
 

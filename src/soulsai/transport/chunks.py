@@ -148,7 +148,7 @@ def _proof(frame: Frame, schema: Schema) -> Proof | None:
     if "played" not in frame.arrays:
         return None
     version, actions = frame.arrays["environment"].tobytes(), frame.arrays["played"]
-    _require(version.isascii(), "the version of its environment is no text")
+    _require(version.isascii(), "the version of its environment is not a string")
     _require(actions.size > 0, "nothing was played")
     _require_within("played", actions, 0, schema.num_actions - 1)
     return Proof(version.decode(), actions.astype(np.int64))

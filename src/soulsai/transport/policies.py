@@ -50,7 +50,7 @@ def pack_policy(policy: Policy, *, run: str, half: bool = False) -> bytes:
     With `half`, numbers of single precision are sent in half precision where they fit.
     """
     if policy.version < 1 or not policy.tensors:
-        raise MisuseError(f"version {policy.version} with {len(policy.tensors)} tensors is no policy to play with")
+        raise MisuseError(f"version {policy.version} with {len(policy.tensors)} tensors is not a usable policy")
     for name, tensor in policy.tensors.items():
         if tensor.dtype not in DTYPES:
             raise MisuseError(f"{name} has the dtype {tensor.dtype}: policies carry {', '.join(map(str, DTYPES))}")
@@ -76,7 +76,7 @@ def unpack_policy(data: bytes, *, run: str) -> Policy:
     tensors = _loaded(stored.tobytes())
     for name, tensor in tensors.items():
         if tensor.dtype not in (*DTYPES, HALF) or not np.isfinite(tensor).all():
-            raise BadFrame("invalid", f"{name[:80]!r} is no tensor of finite numbers")
+            raise BadFrame("invalid", f"{name[:80]!r} is not a tensor of finite numbers")
     whole = {name: array.astype(np.float32) if array.dtype == HALF else array for name, array in tensors.items()}
     return Policy(header.policy, header.steps, whole, header.rows)
 

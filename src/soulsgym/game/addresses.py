@@ -45,7 +45,7 @@ class ValueType:
         """The type of that name, or a ValueError."""
         match = _TYPE.fullmatch(name)
         if match is None:
-            raise ValueError("is no type; give u8, i32, u32, f32, f32xN, textN or bytesN")
+            raise ValueError("is not a type; give u8, i32, u32, f32, f32xN, textN or bytesN")
         kind, count = match["number"] or match["kind"], int(match["count"] or 1)
         code = _NUMBERS.get(kind) or {"f32x": f"{count}f", "text": f"{count}s", "bytes": f"{count}s"}[kind]
         layout = struct.Struct("<" + code)
@@ -310,7 +310,7 @@ def _base(row: BaseRow, table: Table, file: Table) -> Base:
 def _field(row: FieldRow, table: Table, file: Table, bases: Mapping[str, Base]) -> Field:
     table.check_known("base", row.base, tuple(bases))
     if bases[row.base].direct and len(row.offsets) != 1:
-        raise table.error("offsets", row.offsets, f"must be one offset: {row.base} is no pointer")
+        raise table.error("offsets", row.offsets, f"must be one offset: {row.base} is not a pointer")
     try:
         value_type = ValueType.parse(row.type)
     except ValueError as error:

@@ -136,7 +136,7 @@ def attach(name: str = "darksouls3", pid: int | None = None, display: str = "") 
         raise MisuseError(f"title {name!r} is not known; give one of {', '.join(TITLES)}")
     found = replace(find_game(name, pid), display=display)
     if (held := _HELD.get(found.pid)) is not None:
-        log.warning("the game (pid %d) was held by an environment that nobody closed; it is closed now", found.pid)
+        log.warning("the game (pid %d) was held by an environment that was never closed; closing it now", found.pid)
         held.close()
     release_clock(found.pid)
     table = load_addresses(name)

@@ -470,7 +470,9 @@ def check_speed(title: Title, clock: Clock, how: str, time: TimeSource) -> Findi
         if _rate(pass_s, time, STILL_S) and (still := _rate(pass_s, time, STILL_S)):
             animation = _animation_time(title)
             if animation is None or _rate(animation, time, STILL_S):
-                return Finding("speed", False, f"at speed 0 the game's time went on, {still:.2f} times as fast", HOOKS)
+                return Finding(
+                    "speed", False, f"at speed 0 the game's time kept running, {still:.2f} times as fast", HOOKS
+                )
             pass_s, own_time = animation, True
         clock.set_speed(SPEED)
         rate = _rate(pass_s, time, RUN_S)

@@ -340,7 +340,7 @@ class GameFight:
             )
 
     def _break_off(self, error: GameError) -> None:
-        log.warning("the fight is broken off: %s", error)
+        log.warning("the fight was aborted: %s", error)
         self.notes["failure"] = str(error)
         self.tracker.close(Outcome.BROKEN)
         self.setup.note_failure(error)

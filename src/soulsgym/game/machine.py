@@ -77,7 +77,7 @@ def check_rights(platform: str, proc: Path, *, is_root: bool) -> Finding:
         text = "only the administrator may read other programs (ptrace_scope 2)"
         return Finding(name, is_root, text, "" if is_root else PTRACE)
     return Finding(
-        name, False, f"no program may be read (ptrace_scope {scope})", "set it to 0 and start the machine again"
+        name, False, f"programs cannot be read (ptrace_scope {scope})", "set it to 0 and start the machine again"
     )
 
 

@@ -38,8 +38,8 @@ FRAMES_PER_S = 90.0
 ENOUGH, SURELY_FASTER = 0.9, 1.3
 SEVERAL = (2, 3, 6)
 """How many ticks may be given at a time: each divides a step, and the first ends where a tapped key is let go."""
-GOES_ON = "its time goes on while its clock stands still"
-OWN_TIME = "its play time goes on while the game stands, so that ticks are counted by its clock"
+GOES_ON = "its time keeps running while its clock is stopped"
+OWN_TIME = "its play time keeps running while the game is stopped, so ticks are counted by its clock"
 QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
 ALIGN_QUARTERS = 16
 FASTEST = 3.0
@@ -252,7 +252,7 @@ class TickPacer:
         end = self._time.now() + self._limit_s
         while self._clock.speed != 0.0:
             if self._time.now() > end:
-                raise SpeedControlError("the clock did not stop at the end of a tick: it ran on by itself")
+                raise SpeedControlError("the clock did not stop at the end of a tick: it kept running")
             self._time.sleep(POLL_S)
 
     def _advance(self, ticks: Fraction | int) -> None:
@@ -367,7 +367,7 @@ class SpeedPacer:
                 stands_by = self._time.now() + run_s + self._limit_s
                 while self._clock.speed != 0.0:
                     if self._time.now() > stands_by:
-                        raise SpeedControlError("the clock did not stop at the end of the step: it ran on by itself")
+                        raise SpeedControlError("the clock did not stop at the end of the step: it kept running")
                     self._time.sleep(SPEED_POLL_S)
                     tell(self._glance())
                 tell(after_a_turn(self._clock, self._glance, self._time, SPEED_POLL_S))

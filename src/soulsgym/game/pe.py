@@ -51,7 +51,7 @@ class Module:
         self.sections = self._sections(start + _OPTIONAL + optional_size, count)
 
     def _damaged(self, what: str) -> GameVersionError:
-        return GameVersionError(f"{self.name} at {self.base:#x} is no 64-bit Windows program we can read: {what}")
+        return GameVersionError(f"{self.name} at {self.base:#x} is not a readable 64-bit Windows program: {what}")
 
     def _header_offset(self, head: bytes) -> int:
         (start,) = struct.unpack_from("<I", head, 0x3C)

@@ -171,7 +171,7 @@ class PlayWindow:
         elif self.page is Page.PAUSE:
             self._table("Paused", [], "Enter to continue     F1 keys     Tab duel board     Q quit")
         elif self.page is Page.BOARD:
-            below = "the others fight the same fights ..." if self._rows is None else "Enter to go on"
+            below = "the others fight the same fights ..." if self._rows is None else "Enter to continue"
             self._table("Duel board", self._rows or (), below)
         elif self.session.is_over:
             self._line("Enter to fight again     Tab duel board     Q quit", 0.18 * self.size[1] + 130)

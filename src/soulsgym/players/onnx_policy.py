@@ -133,4 +133,4 @@ def try_policy(path: Path | str, policy: Any) -> None:
 def damaged(path: Path | str, why: str) -> PolicyError:
     """The error for a file that holds no policy."""
     text = why.strip().splitlines()[0] if why.strip() else "unknown reason"
-    return PolicyError(f"{path}: is no exported policy or is damaged ({text}): export the run again")
+    return PolicyError(f"{path}: is not an exported policy, or is damaged ({text}): export the run again")

@@ -106,11 +106,11 @@ def read_counts(file: Path | str) -> CountedRecording:
     except OSError as error:
         raise RecordingError(f"{file}: cannot be read: {error.strerror}; give a recording") from error
     except ValueError as error:
-        raise RecordingError(f"{file}: is no JSON: {error}") from error
+        raise RecordingError(f"{file}: is not JSON: {error}") from error
     policy = _policy(file, content)
     boss = content.get("boss", "")
     if not isinstance(boss, str):
-        raise RecordingError(f"{file}: boss = {boss!r} is no name; give one, or leave it out")
+        raise RecordingError(f"{file}: boss = {boss!r} is not a name; give one, or leave it out")
     return CountedRecording(boss, policy, _counted(file, content) if "steps" in content else _given(file, content))
 
 
@@ -135,7 +135,7 @@ def _given(file: Path | str, content: Mapping[str, Any]) -> Counts:
     except KeyError as error:
         raise RecordingError(f"{file}: {error.args[0]} is missing; give the counts or the steps") from error
     except (AttributeError, TypeError, ValueError) as error:
-        raise RecordingError(f"{file}: counts are no numbers by name: {error}") from error
+        raise RecordingError(f"{file}: counts are not numbers by name: {error}") from error
 
 
 def _policy(file: Path | str, content: Any) -> Policy:
@@ -168,7 +168,7 @@ def _counted(file: Path | str, content: Mapping[str, Any]) -> Counts:
     except KeyError as error:
         raise RecordingError(f"{file}: steps.{error.args[0]} is missing; give a list") from error
     except (TypeError, ValueError) as error:
-        raise RecordingError(f"{file}: steps are no lists of numbers: {error}") from error
+        raise RecordingError(f"{file}: steps are not lists of numbers: {error}") from error
     if not len(labels) == len(files) == len(distance) == len(damage) or not labels:
         raise RecordingError(f"{file}: steps are {len(labels)} labels beside {len(distance)} distances; give as many")
     names = sorted(set(labels))

@@ -132,7 +132,7 @@ def _check(file: str, recording: Recording) -> None:
     bad = np.flatnonzero((recording.actions < 0) | (recording.actions >= NUM_ACTIONS))
     if len(bad):
         raise RecordingError(
-            f"{file}: actions[{bad[0]}] = {recording.actions[bad[0]]} is no action; give 0 to {NUM_ACTIONS - 1}"
+            f"{file}: actions[{bad[0]}] = {recording.actions[bad[0]]} is not an action; give 0 to {NUM_ACTIONS - 1}"
         )
     for key in OBSERVATION_KEYS:
         rows = recording.fights[key].reshape(count, -1)
@@ -296,7 +296,8 @@ def _fill_mask(path: Path, row: Any, i: int, info: Any) -> None:
     for action in info["allowed_actions"]:
         if isinstance(action, bool) or not isinstance(action, int) or not 0 <= action < NUM_ACTIONS:
             raise RecordingError(
-                f"{path}: infos[{i}].allowed_actions holds {action!r}, which is no action; give 0 to {NUM_ACTIONS - 1}"
+                f"{path}: infos[{i}].allowed_actions holds {action!r}, which is not an action; "
+                f"give 0 to {NUM_ACTIONS - 1}"
             )
         row["action_mask"][action] = 1
     row["action_mask"][NOTHING] = 1

@@ -95,7 +95,7 @@ class RehearsalEngine:
     @property
     def games(self) -> list[Any]:
         """None: MisuseError."""
-        raise MisuseError(f"{self._file} stands in for the game, and there is no game to look into; attach to one")
+        raise MisuseError(f"{self._file} replaces the game, so there is no game to inspect; attach to one")
 
     def reset(
         self, mask: npt.NDArray[np.bool_], starts: npt.NDArray[Any], seeds: npt.NDArray[np.uint64] | None = None

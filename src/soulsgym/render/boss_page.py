@@ -40,7 +40,7 @@ def boss_pages(folder: Path, data: Path = DATA) -> dict[Path, str]:
     names = sorted(known_bosses(data))
     for name in reached:
         if name not in names:
-            raise DataError(folder / REACHED, name, None, f"is no boss; known are {', '.join(names)}")
+            raise DataError(folder / REACHED, name, None, f"is not a boss; known are {', '.join(names)}")
     files: dict[Path, str] = {}
     specs = {name: load_fight(name, data=data, moves=False) for name in names}
     files[folder / "README.md"] = _index(specs)

@@ -51,7 +51,7 @@ def _tables_of(file: Path) -> dict[str, dict[str, str]]:
     try:
         return msgspec.toml.decode(file.read_bytes(), type=dict[str, dict[str, str]])
     except (OSError, ValueError) as error:
-        raise MisuseError(f"{file}: is no table of names ({error}); write them as in {NAMES}") from error
+        raise MisuseError(f"{file}: is not a table of names ({error}); write them as in {NAMES}") from error
 
 
 def move_name(boss: str, move: str) -> str:

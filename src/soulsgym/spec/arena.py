@@ -133,7 +133,7 @@ NO_GROUND, NO_RING = Ground((0.0, 0.0), (0.0,) * 6), Ring((), 0.0, 0.0)
 def parse_arena(file: Path, content: dict[str, Any], name: str, *, simulated: bool = True) -> Arena:
     """The arena called `name` out of the content of an arenas file; one to simulate needs its ground and its edge."""
     if name not in content:
-        raise DataError(file, name, None, f"is no arena{suggestion(name, content)}")
+        raise DataError(file, name, None, f"is not an arena{suggestion(name, content)}")
     sources: dict[str, str] = {}
     table = Table(file, name, content[name])
     read = table.read(ArenaTable, sources)

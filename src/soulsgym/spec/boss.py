@@ -562,7 +562,7 @@ def _check_hit(table: Table, hit: Hit, reactions: tuple[str, ...]) -> None:
         if hit.shape == "shot" and key not in given:
             raise table.missing(key, "a number")
     if hit.shape == "shot" and hit.parriable:
-        raise table.error("parriable", hit.parriable, "means nothing for a shot, which nobody can parry")
+        raise table.error("parriable", hit.parriable, "has no effect on a projectile, which cannot be parried")
     if hit.sweep and "blade_deg" not in given:
         raise table.missing("blade_deg", "a number")
     if "blade_deg" in given and not hit.sweep:
@@ -600,7 +600,7 @@ def _check_moves(table: Table, moves: tuple[BossMove, ...]) -> None:
     for move in moves:
         if move.grab_move and kinds.get(move.grab_move) != "attack":
             near = suggestion(move.grab_move, _attacks(moves))
-            raise table.error(f"move.{move.name}.grab_move", move.grab_move, f"is no move of kind 'attack'{near}")
+            raise table.error(f"move.{move.name}.grab_move", move.grab_move, f"is not a move of kind 'attack'{near}")
 
 
 BEGINNING_KINDS = ("attack", "hop", "walk", "strafe")
@@ -623,7 +623,7 @@ def _phases(table: Table, moves: tuple[BossMove, ...], sources: dict[str, str]) 
             key, move = ("move", row.text("move")) if "move" in row.content else ("", act)
             if move not in beginnings or act == TURN:
                 kinds = " or ".join(repr(kind) for kind in BEGINNING_KINDS)
-                raise row.error(key, move, f"is no move of kind {kinds}{suggestion(move, beginnings)}")
+                raise row.error(key, move, f"is not a move of kind {kinds}{suggestion(move, beginnings)}")
         phases.append(inner.read(Phase, sources))
         _check_phase(inner, phases[-1], moves)
     if not phases:
@@ -710,7 +710,7 @@ def _check_act(table: Table, act: Act, moves: tuple[BossMove, ...], acts: tuple[
             where = f"chains[{index}].links[{number}].move"
             if kinds.get(link.move) != "attack":
                 near = suggestion(link.move, _attacks(moves))
-                raise table.error(where, link.move, f"is a follow-up that is no attack{near}")
+                raise table.error(where, link.move, f"is a follow-up but not an attack{near}")
             if next(move.link_s for move in moves if move.name == before) < 0.0:
                 raise table.error(where, link.move, f"cannot follow {before!r}, which has no link_s")
             before = link.move
@@ -739,6 +739,6 @@ def _check_act(table: Table, act: Act, moves: tuple[BossMove, ...], acts: tuple[
 def _check_weights(table: Table, key: str, weights: Mapping[str, float], acts: tuple[str, ...]) -> None:
     for name in weights:
         if name not in acts:
-            raise table.error(f"{key}.{name}", name, f"is no act of this phase{suggestion(name, acts)}")
+            raise table.error(f"{key}.{name}", name, f"is not an act of this phase{suggestion(name, acts)}")
     if not any(weights.values()):
         raise table.error(key, dict(weights), "must hold at least one weight above 0")

@@ -73,4 +73,6 @@ def check_defence(table: Table, defence: Defence) -> None:
     """Refuse a share of damage for what is no type of attack."""
     for name in defence.absorption:
         if name not in ATTACK_TYPES:
-            raise table.error(f"absorption.{name}", name, f"is no type of attack; known are {', '.join(ATTACK_TYPES)}")
+            raise table.error(
+                f"absorption.{name}", name, f"is not a type of attack; known are {', '.join(ATTACK_TYPES)}"
+            )

@@ -139,7 +139,7 @@ def read_files(boss: str, data: Path = DATA, *, moves: bool = True) -> FightFile
         known = [file.stem for place in (folder / "characters", path.parent) for file in place.glob("*.toml")]
         if name not in known:
             ours = (file.stem for file in (folder / "characters").glob("*.toml"))
-            raise table.error(key, name, f"is no character{suggestion(name, ours)}")
+            raise table.error(key, name, f"is not a character{suggestion(name, ours)}")
         return shared(f"characters/{name}.toml")
 
     characters = [character(head, "character")]
@@ -322,7 +322,9 @@ def check_statuses(boss: Boss, file: Path, player: Player) -> None:
             named[f"phase.{number}.aura.status"] = phase.aura.status, phase.aura.status
     for key, (name, value) in named.items():
         if name not in known:
-            raise DataError(file, key, value, f"is no status of the character {player.name!r}{suggestion(name, known)}")
+            raise DataError(
+                file, key, value, f"is not a status of the character {player.name!r}{suggestion(name, known)}"
+            )
 
 
 def check_attributes(player: Player, file: Path, title: Title) -> None:

@@ -385,4 +385,4 @@ def _check_names(table: Table, moves: tuple[PlayerMove, ...], roll: Roll) -> Non
     links |= {"roll.on_light": roll.on_light, "roll.on_heavy": roll.on_heavy}
     for where, target in links.items():
         if target not in kinds:
-            raise table.error(where, target, f"is a follow-up that is no move{suggestion(target, kinds)}")
+            raise table.error(where, target, f"is a follow-up but not a move{suggestion(target, kinds)}")

@@ -26,7 +26,7 @@ def drawn_count(variant: str) -> int | None:
         return None
     number = variant.removeprefix(DRAWN)
     if not (number.isascii() and number.isdigit() and 1 <= int(number) <= MOST_DRAWN):
-        raise MisuseError(f"variant {variant!r} is no number of drawn files; give drawn:1 to drawn:{MOST_DRAWN}")
+        raise MisuseError(f"variant {variant!r} is not a number of drawn files; give drawn:1 to drawn:{MOST_DRAWN}")
     return int(number)
 
 

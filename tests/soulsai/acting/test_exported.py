@@ -137,7 +137,7 @@ def test_damaged_file_is_one_sentence(written, suffix, damage):
     path = written(suffix)
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(
-        PolicyError, match=f"small{suffix}: (is no exported policy or is damaged|was not written)"
+        PolicyError, match=f"small{suffix}: (is not an exported policy, or is damaged|was not written)"
     ) as caught:
         load_exported(path)
     assert "\n" not in str(caught.value)

@@ -41,7 +41,7 @@ def test_an_agent_adapts_to_the_game_and_its_recordings_calibrate(start_standin,
     assert all((read_recording(file).fights["dodged"] == -1).all() for file in recordings)
     assert load_fight(str(folder / "boss-1.toml")).boss.known
     text = souls("calibrate", *recordings, "--out", tmp_path / "mine.toml")
-    assert "numbers, of which" in text
+    assert "numbers measured in" in text
     assert (
         load_fight("iudex", str(tmp_path / "mine.toml")).boss.moves
         == load_fight(str(folder / "boss-1.toml")).boss.moves

@@ -55,7 +55,7 @@ def test_a_recording(tmp_path):
     result = souls("autopsy", file)
     assert result.exit_code == 0, result.exception
     assert "2 deaths in 2 fights" in result.stdout
-    with pytest.raises(MisuseError, match="is a recording, which says itself whom it fights; leave out --boss"):
+    with pytest.raises(MisuseError, match="is a recording, which has its own boss; leave out --boss"):
         raise souls("autopsy", file, "--boss", "vordt").exception
 
 
@@ -80,7 +80,7 @@ def test_a_recording_of_the_game(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("player:idle", "--no-hit"), "has no deaths to look into; give --hits"),
+        (("player:idle", "--no-hit"), "nothing to explain; give --hits"),
         (("player:idle", "--variant", "drawn:20"), "is a number of drawn files"),
         (("nothing.npz",), "cannot be read"),
         (("player:idle", "--html", "a.txt"), "give a name that ends in .html"),

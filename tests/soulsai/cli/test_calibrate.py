@@ -29,7 +29,7 @@ def test_it_writes_a_variant_and_says_what_to_record(recording, tmp_path):
     out = tmp_path / "mine.toml"
     result = run(recording, "--out", out)
     assert result.exit_code == 0, result.output
-    assert "4 fights tell" in result.output
+    assert "measured in 4 fights" in result.output
     assert "what to record next" in result.output
     assert "reach unknown between" in result.output
     assert load_fight("iudex", str(out)).boss.known
@@ -151,7 +151,7 @@ def test_the_same_fights_count_once(recording, tmp_path):
     copy.write_bytes(recording.read_bytes())
     run(recording, "--out", tmp_path / "once.toml")
     result = run(recording, copy, recording, "--out", tmp_path / "thrice.toml")
-    assert "4 fights tell" in result.output
+    assert "measured in 4 fights" in result.output
     assert (tmp_path / "once.toml").read_text() == (tmp_path / "thrice.toml").read_text()
 
 

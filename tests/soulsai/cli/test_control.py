@@ -73,7 +73,7 @@ def test_nothing_is_going_on(tmp_path, monkeypatch):
 
 
 def two_runs(tmp_path):
-    return [Run.create(tmp_path / "runs" / name, "", preset="test", command=[]) for name in ("one", "two")]
+    return [Run.create(tmp_path / "runs" / name, "[run]\n", preset="test", command=[]) for name in ("one", "two")]
 
 
 def test_several_are_going_on(tmp_path, monkeypatch):
@@ -104,4 +104,4 @@ def test_a_run_that_ends_meanwhile(tmp_path, monkeypatch):
     held.__enter__()
     monkeypatch.setattr(control.time, "sleep", lambda _: held.__exit__(None, None, None))
     error = souls("save", "one").exception
-    assert str(error) == "runs/one: no checkpoint, for it has ended meanwhile; its log.txt may say why"
+    assert str(error) == "runs/one: no checkpoint: the run has ended; its log.txt may say why"

@@ -272,7 +272,7 @@ def test_gym_run_has_a_mean_return_with_interval(make_run):
     text = shown("eval", run.folder, "--fights", 5)
     assert f"made: mean return {content['mean']:.1f} over 5 episodes of CartPole-v1 (95 % interval" in text
     assert "interval" not in shown("eval", run.folder, "--fights", 1)
-    with pytest.raises(MisuseError, match="plays CartPole-v1, which is no fight; leave out --variant, --phase"):
+    with pytest.raises(MisuseError, match="plays CartPole-v1, which is not a fight; leave out --variant, --phase"):
         raise souls("eval", run.folder, "--variant", "hard", "--phase", 1).exception
 
 

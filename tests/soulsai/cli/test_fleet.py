@@ -142,7 +142,7 @@ def test_names_get_their_share():
 
 def test_an_empty_fleet():
     text = drawn(report_with(learner={}))
-    assert "the learner has not begun" in text
+    assert "the learner has not started" in text
     assert "no workers yet" in text
 
 
@@ -247,7 +247,7 @@ def test_after_the_end_the_last_state_is_shown(folder):
     keep_last(folder, report_with(row()))
     result = souls("fleet", folder)
     assert result.exit_code == 0, result.exception
-    assert f"{folder} is not being served; as it was last:" in result.output.replace("\n", "")
+    assert f"{folder} is not being served; its last state:" in result.output.replace("\n", "")
     assert "sent 1,204 = stored 1,200 + dropped 4 (stale 4) + in flight 0" in result.output
     assert json.loads(souls("fleet", folder, "--json").output)["total"]["sent"] == 1204
 
@@ -263,7 +263,7 @@ def test_a_stopped_run_forgets_when_it_goes_on(tmp_path):
     write_fleet(run.folder, FLEET)
     result = souls("forget", "mallory", run.folder, "--go-back")
     assert result.exit_code == 0, result.output
-    assert "mallory: forgotten as soon as the run goes on: souls serve --resume" in result.output.replace("\n", " ")
+    assert "mallory: will be forgotten when the run continues: souls serve --resume" in result.output.replace("\n", " ")
     assert to_forget(run) == {"mallory": True}
     refused = souls("forget", "../x", run.folder)
     assert refused.exit_code != 0

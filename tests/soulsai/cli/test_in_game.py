@@ -67,7 +67,7 @@ def test_training_on_the_game_and_going_on(game, tmp_path):
     result = souls("train", "--game", "--game-speed", "inf", "--run", folder, *SMALL)
     assert "compiling" not in result.output
     assert result.exit_code == 0, (result.output, result.exception)
-    assert "plays in the running game: process 4321" in result.output
+    assert "playing in the running game: process 4321" in result.output
     assert opened[0].options == GameOptions(float("inf"))
     run = Run.open(folder)
     assert 'engine = "game"' in run.config_toml
@@ -92,7 +92,7 @@ def test_what_was_learned_is_saved_when_the_game_fails(game, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--game", "--workers", "2"], "one game plays one fight at a time; use souls serve"),
+        (["--game", "--workers", "2"], "a game plays one fight at a time; use souls serve"),
         (["--game", "--set", "fight.number=4"], "fight.number = 4 but the game plays one fight at a time"),
         (["--game", "--set", "run.final_fights=5"], "run.final_fights = 5 but the game plays one fight at a time"),
         (["--game", "--set", "fight.randomize=0.5"], "the game cannot be randomised"),
@@ -128,7 +128,7 @@ def test_a_run_of_the_simulator_does_not_go_on_in_the_game(game, make_run):
 
 
 def test_options_of_the_game_need_the_game():
-    with pytest.raises(MisuseError, match="--pid, --launch is about the running game; give --game as well"):
+    with pytest.raises(MisuseError, match="--pid, --launch needs the running game; add --game"):
         raise souls("eval", "player:idle", "--pid", 3, "--launch", "x").exception
 
 

@@ -82,7 +82,7 @@ def test_one_worker_plays_one_game():
 def test_options_of_the_game_need_the_game():
     error = join(URL, "--game-speed", "2").exception
     assert isinstance(error, MisuseError)
-    assert str(error) == "--game-speed is about the running game; give --env-backend game as well, or leave it out"
+    assert str(error) == "--game-speed needs the running game; add --env-backend game, or leave it out"
 
 
 @pytest.mark.parametrize("arguments", [["--workers", "0"], ["--workers", "x"], ["--pace", "-1"], ["--patience", "-1"],
@@ -248,7 +248,7 @@ def test_a_worker_without_the_learners_file_is_told_which(welcome, own_parts):
     assert isinstance(error, MisuseError)
     assert str(error) == (
         f"the learner's run needs its file my_parts.py (sha256 {digest[:12]}...) on every machine, and code is never "
-        "sent: get a copy from whoever started the run, read it, and join with --parts my_parts.py"
+        "sent: get a copy from the person who started the run, read it, and join with --parts my_parts.py"
     )
 
 
@@ -337,7 +337,7 @@ def test_told_to_stop(welcome, monkeypatch, words):
     result = join(URL)
     assert result.exit_code == 0, result.exception
     assert "joined mine at 127.0.0.1:1 as alice" in result.output
-    assert "told to stop" in result.output
+    assert "asked this worker to stop" in result.output
 
 
 @pytest.mark.parametrize(

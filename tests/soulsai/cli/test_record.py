@@ -56,7 +56,7 @@ def test_one_phase(tmp_path):
     ("arguments", "error", "text"),
     [
         (["--env", "SoulsGymIudexSimm-v0"], MisuseError, "did you mean 'SoulsGymIudexSim-v0'"),
-        (["--pid", "3"], MisuseError, "--pid is about the running game; give an environment of the game as well"),
+        (["--pid", "3"], MisuseError, "--pid needs the running game; add an environment of the game"),
         (["--phase", "2"], MisuseError, "is the full fight; leave out --phase 2"),
         (["--out", "a.txt"], MisuseError, r"recording a\.txt ends in '\.txt'; give a name that ends in \.npz"),
         (["--out", "nowhere/a.npz"], RunError, "folder nowhere of the recording is not there"),
@@ -156,7 +156,7 @@ def test_a_person_is_recorded_in_the_game_alone(tmp_path):
     result = CliRunner().invoke(
         app, ["record", "--human", "--env", "SoulsGymIudexSim-v0", "--out", str(tmp_path / "a.npz")]
     )
-    assert "--human is of the running game and SoulsGymIudexSim-v0 is of the simulator" in str(result.exception)
+    assert "--human needs the running game, but SoulsGymIudexSim-v0 is of the simulator" in str(result.exception)
 
 
 def test_a_person_whom_nobody_saw_leaves_no_file(tmp_path, monkeypatch):

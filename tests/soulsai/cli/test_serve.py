@@ -73,7 +73,7 @@ def test_options_that_do_not_go_together(tmp_path, arguments, message):
         (["smoke", "--advertise", "http://x/y"], ConfigError, "give a host name or address"),
         (["smoke", "--advertise", "x:y"], ConfigError, "give a host name or address"),
         (["smoke", "--host", "8.8.8.8"], TransportError, "cannot listen on 8.8.8.8"),
-        (["smoke", "--host", "elsewhere"], TransportError, "'elsewhere' is no address to listen on"),
+        (["smoke", "--host", "elsewhere"], TransportError, "'elsewhere' is not an address to listen on"),
     ],
 )
 def test_mistakes_are_a_sentence_and_leave_no_folder(tmp_path, arguments, error, message):
@@ -469,7 +469,7 @@ def test_a_fleet_from_start_to_end(souls, preset):
     assert friend.poll() is None
     step = json.loads((folder / "status.json").read_text())["step"]
     result = souls.run("fleet")
-    assert "is not being served; as it was last" in result.stdout
+    assert "is not being served; its last state" in result.stdout
 
     again = souls.start(
         "again", "serve", "--resume", "--plain", "--run", "runs/mine", *sets(f"run.steps={step + 5000}")
@@ -478,7 +478,7 @@ def test_a_fleet_from_start_to_end(souls, preset):
     assert again.wait(LIMIT_S) == 0, souls.said("again")
     assert f"resuming from step {step:,}" in souls.said("again")
     assert friend.wait(LIMIT_S) == 0, souls.said("friend")
-    assert "told to stop" in souls.said("friend")
+    assert "asked this worker to stop" in souls.said("friend")
     assert "Traceback" not in souls.said("again") + souls.said("serve") + souls.said("friend")
     assert Run.open(folder).status().state == "finished"
     last = json.loads((folder / "fleet_last.json").read_text())
@@ -575,7 +575,7 @@ def test_a_fleet_with_a_python_file_of_its_own(souls, own_parts):
     arguments = ["serve", "smoke", "--accept-all", "--plain", "--no-dashboard", "--run", "runs/mine", *settings]
     server = souls.start("serve", *arguments, "--parts", own_parts.name)
     url = souls.wait_for("serve", r"souls join (redis://friend:\S+)")[1]
-    souls.wait_for("serve", r"friends need a copy of \S+data/parts-1/my_parts.py and add: --parts my_parts.py")
+    souls.wait_for("serve", r"others need a copy of \S+data/parts-1/my_parts.py and add: --parts my_parts.py")
     without = souls.run("join", url)
     assert without.returncode == 2, without.stdout + without.stderr
     assert "needs its file my_parts.py" in " ".join(without.stderr.split())

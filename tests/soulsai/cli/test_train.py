@@ -147,7 +147,7 @@ def test_more_steps_keep_the_schedule_of_the_run(finished):
 def test_nothing_to_resume(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = train("--resume")
-    assert str(result.exception) == "runs: there is no unfinished run here; name one, or begin: souls train"
+    assert str(result.exception) == "runs: there is no unfinished run here; name one, or start one: souls train"
 
 
 def test_the_newest_unfinished_run_is_resumed(tmp_path, monkeypatch, finished):

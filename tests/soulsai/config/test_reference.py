@@ -31,7 +31,9 @@ def test_a_row_says_default_limits_and_meaning():
     assert "| `gamma` | `0.98` | a number from 0 to 1 | discount of an environment step |" in rows
     assert "| `phase` | `1` | a whole number from 1 to 9 | phase in which a standard fight begins |" in rows
     assert '| `world` | `"fight"` | one of fight, gym | what to train on |' in rows
-    assert "| `kwargs` | `{}` | a table of strings, numbers, true or false | keywords for its maker |" in rows
+    assert (
+        "| `kwargs` | `{}` | a table of strings, numbers, true or false | keyword arguments of gymnasium.make |" in rows
+    )
 
 
 def test_rows_have_four_cells_and_presets_two():

@@ -42,7 +42,7 @@ def test_a_folder_without_runs(client_of, tmp_path):
 
 def test_names_that_are_no_text(client_of, root, kit):
     os.mkdir(os.fsencode(root) + b"/bad\xff")
-    (root / "bad\udcff" / "config.toml").write_text("")
+    (root / "bad\udcff" / "config.toml").write_text("[run]")
     (root / "two" / "recordings" / "bad\udcff.npz").write_bytes(b"x")
     kit.folder(root / "Drei Fünfe (ü)")
     found = client_of(root).get("/api/runs").json()["runs"]

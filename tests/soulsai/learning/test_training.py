@@ -734,7 +734,7 @@ def test_a_damaged_checkpoint_is_passed_over(twice_saved):
     other = Training(Run.open(folder), original.config, view=Heard(), stop=never)
     other.resume()
     assert other.loop.counters.steps == older
-    assert any(f"checkpoint {newer} is damaged and passed over" in text for text in other._view.news)
+    assert any(f"checkpoint {newer} is damaged and was skipped" in text for text in other._view.news)
     assert other.go()
     assert CheckpointStore(folder / "checkpoints").load().number == other.loop.counters.steps
 

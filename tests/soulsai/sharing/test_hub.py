@@ -303,7 +303,7 @@ def test_an_own_boss_travels_with_its_agent(make_run, sentinel, tmp_path):
 def test_a_run_is_no_shared_agent(run):
     error = souls("verify", run.folder).exception
     assert isinstance(error, RunError)
-    assert "is no shared agent" in str(error)
+    assert "is not a shared agent" in str(error)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 2}', '{"format": 1, "boss": 3}', None])

@@ -93,7 +93,7 @@ def test_a_stale_one_is_told_in_the_list(tmp_path, monkeypatch):
     file = tmp_path / "iudex" / "agent.json"
     file.write_text(file.read_text().replace(read_notes(Run(tmp_path / "iudex")).data["hard"], "0" * 16))
     monkeypatch.setattr("soulsai.runs.summary.ZOO_FOLDER", tmp_path)
-    assert "renew it with tools/renew_zoo.py iudex" in shown("zoo")
+    assert "update the agent with tools/renew_zoo.py iudex" in shown("zoo")
 
 
 @pytest.mark.usefixtures("untouched")

@@ -204,7 +204,7 @@ def test_a_silent_machine_is_given_up_only_after_a_while(tmp_path, about, monkey
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
-        ("nonsense", "--storage nonsense: is no address of a database"),
+        ("nonsense", "--storage nonsense: is not the address of a database"),
         ("sqlite:////no/such/folder/x.db", "--storage sqlite:////no/such/folder/x.db: cannot be used"),
         ("postgresql://me:secret@localhost:1/x", "--storage postgresql://***@localhost:1/x"),
     ],
@@ -267,7 +267,7 @@ def test_only_a_folder_with_a_checkpoint_goes_on(tmp_path):
     assert not can_go_on(tmp_path / "none")
     folder = tmp_path / "run"
     (folder / "checkpoints").mkdir(parents=True)
-    (folder / "config.toml").write_text("")
+    (folder / "config.toml").write_text("[run]")
     (folder / "versions.json").write_text("{}")
     assert not can_go_on(folder)
     (folder / "checkpoints" / "000001").mkdir()
@@ -364,8 +364,8 @@ def test_a_report_alone(filled, tmp_path):
     [
         ([], "a preset is missing, as in: souls sweep iudex --space space.toml"),
         (["smoke"], "--space FILE is missing"),
-        (["smoke", "--space", "x", "--name", ".."], "'..' is no plain name"),
-        (["smoke", "--space", "x", "--name", "a/b"], "'a/b' is no plain name"),
+        (["smoke", "--space", "x", "--name", ".."], "'..' is not a valid name"),
+        (["smoke", "--space", "x", "--name", "a/b"], "'a/b' is not a valid name"),
         (["smoke", "--space", "x", "--name", "a", "--dir", "b"], "--name and --dir both say where the sweep is"),
         (["smoke", "--space", "no.toml"], "no.toml: this space file cannot be read: No such file or directory"),
     ],
@@ -398,9 +398,9 @@ def test_a_lost_database_is_a_sentence(tmp_path):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"preset": "iudex"}, "was begun of the preset smoke, not iudex; give another --name"),
+        ({"preset": "iudex"}, "was started of the preset smoke, not iudex; give another --name"),
         ({"config": with_settings(load_preset("smoke"), ["ppo.gamma=0.9"])}, "with other settings (run.steps"),
-        ({"space": space_of(SPACE.replace("1e-4", "1e-5"), "space")}, "was begun with another space"),
+        ({"space": space_of(SPACE.replace("1e-4", "1e-5"), "space")}, "was started with another space"),
         ({"metric": "return/evaluation"}, "for another goal (win_rate/evaluation, last)"),
     ],
 )
@@ -461,7 +461,7 @@ def test_trials_have_the_python_files_that_the_sweep_began_with(tmp_path, own_pa
     assert copy.read_text() == own_parts.read_text()
     SweepStudy(tmp_path / "mine", about).close()
     own_parts.write_text(own_parts.read_text() + "# more\n")
-    with pytest.raises(ConfigError, match=r"this sweep was begun with another my_parts\.py; give another --name"):
+    with pytest.raises(ConfigError, match=r"this sweep was started with another my_parts\.py; give another --name"):
         SweepStudy(tmp_path / "mine", replace(about, parts=needed_parts(config)))
     own_parts.unlink()
     found = results_of(*open_about(tmp_path / "mine", "mine"), tmp_path / "mine")

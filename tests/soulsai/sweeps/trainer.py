@@ -71,7 +71,7 @@ def train(arguments):
             (folder / part).mkdir(parents=True)
         (folder / "settings.json").write_text(json.dumps(settings))
         (folder / "versions.json").write_text("{}")
-        (folder / "config.toml").write_text("")
+        (folder / "config.toml").write_text("[run]")
     steps, every, rate = (settings[f"{key}"] for key in ("run.steps", "run.evaluate_every_steps", "ppo.learning_rate"))
     with (folder.parent / "begun.txt").open("a") as log:
         log.write(f"{folder.name} {'resumed' if resumed else 'begun'} {step} {rate}\n")

@@ -311,7 +311,10 @@ def test_no_webhooks_no_process(folder):
 
 
 def test_an_address_that_cannot_be_used_is_refused_at_once(folder):
-    with pytest.raises(ConfigError, match="webhook 1 is no address"), notify_child(folder, ["ftp://s3cr3t"], print):
+    with (
+        pytest.raises(ConfigError, match="webhook 1 is not a web address"),
+        notify_child(folder, ["ftp://s3cr3t"], print),
+    ):
         pytest.fail("it began")
 
 

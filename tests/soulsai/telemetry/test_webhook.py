@@ -147,7 +147,7 @@ BAD = [
 
 @pytest.mark.parametrize("url", BAD)
 def test_addresses_that_cannot_be_used_are_refused_without_showing_them(url):
-    with pytest.raises(ConfigError, match="webhook 2 is no address of a web server") as error:
+    with pytest.raises(ConfigError, match="webhook 2 is not a web address") as error:
         check_urls(["https://example.org/x", url])
     assert SECRET not in str(error.value)
     assert error.value.__cause__ is None

@@ -500,5 +500,5 @@ def test_more_drawn_files_than_fights_are_refused(make, n):
 
 
 def test_a_drawn_variant_without_a_number_is_refused():
-    with pytest.raises(MisuseError, match="'drawn:many' is no number of drawn files; give drawn:1 to drawn:1000"):
+    with pytest.raises(MisuseError, match="'drawn:many' is not a number of drawn files; give drawn:1 to drawn:1000"):
         gymnasium.make_vec(IUDEX, num_envs=2, variant="drawn:many")

@@ -77,7 +77,7 @@ def test_a_version_may_be_unknown(read):
         ("[0x10, 0xA4]", "[0x10, -4]", "at least 0"),
         ("[0x10, 0xA4]", "[0x10, 0.5]", "whole number"),
         ("[0x10, 0xA4]", "[0x10, 0x100000000]", "at most"),
-        ("[0x8]", "[0x8, 0x10]", "Flags is no pointer"),
+        ("[0x8]", "[0x8, 0x10]", "Flags is not a pointer"),
         ('"u32"', '"i32"', "must be a field of type u32"),
         ('"u32"', '"int"', "u8, i32, u32, f32"),
         ('type = "u8"', 'type = "i32"', "masks of one byte"),

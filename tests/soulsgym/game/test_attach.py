@@ -57,7 +57,7 @@ def test_the_one_game_that_runs(games):
 def test_no_game(games):
     with pytest.raises(GameNotFound, match=r"DarkSoulsIII\.exe is not running; start the game"):
         find_game()
-    with pytest.raises(GameNotFound, match="process 3 is no running"):
+    with pytest.raises(GameNotFound, match="process 3 is not"):
         find_game(pid=3)
 
 

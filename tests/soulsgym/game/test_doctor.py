@@ -238,7 +238,7 @@ def test_several_games_need_a_pid(world, game):
     assert "version" not in found
     assert look(world, pid=PID)["keys"].ok is True
     wrong = look(world, pid=5)["game"]
-    assert wrong.text == "process 5 is no DarkSoulsIII.exe"
+    assert wrong.text == "process 5 is not DarkSoulsIII.exe"
     assert wrong.advice == f"give --pid one of {PID}, {PID + 1}"
 
 

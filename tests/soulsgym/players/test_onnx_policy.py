@@ -110,7 +110,7 @@ def test_damaged_file_is_one_sentence(tmp_path, content):
     file = tmp_path / "bad.onnx"
     file.write_bytes(content)
     with pytest.raises(
-        PolicyError, match=r"bad\.onnx: (is no exported policy or is damaged|was not written)"
+        PolicyError, match=r"bad\.onnx: (is not an exported policy, or is damaged|was not written)"
     ) as caught:
         load_policy(file)
     assert "\n" not in str(caught.value)

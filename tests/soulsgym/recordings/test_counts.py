@@ -71,13 +71,13 @@ def test_counts_may_be_given(tmp_path):
         ({"policy": POLICY | {"file_s": "long"}}, "policy.file_s = 'long' is not possible"),
         ({"policy": POLICY | {"roll_chance": 2.0}}, "is not possible; give a chance"),
         ({"policy": POLICY | {"files": 0}}, "is not possible; give a chance"),
-        ({"policy": POLICY, "boss": 3}, "boss = 3 is no name"),
+        ({"policy": POLICY, "boss": 3}, "boss = 3 is not a name"),
         ({"policy": POLICY}, "starts is missing; give the counts or the steps"),
         ({"policy": POLICY, "steps": {"boss_animation": ["a"]}}, "steps.file is missing"),
         ({"policy": POLICY, "steps": STEPS | {"file": [0]}}, "give as many"),
-        ({"policy": POLICY, "steps": STEPS | {"distance_m": ["far"] * 8}}, "are no lists of numbers"),
+        ({"policy": POLICY, "steps": STEPS | {"distance_m": ["far"] * 8}}, "are not lists of numbers"),
         ({"policy": POLICY, "steps": {key: [] for key in STEPS}}, "give as many"),
-        ({"policy": POLICY, "starts": {"a": "many"}}, "counts are no numbers by name"),
+        ({"policy": POLICY, "starts": {"a": "many"}}, "counts are not numbers by name"),
     ],
 )
 def test_bad_files_are_refused_with_a_sentence(tmp_path, content, reason):
@@ -90,7 +90,7 @@ def test_what_is_no_file_or_no_json_is_refused(tmp_path):
     with pytest.raises(RecordingError, match="cannot be read"):
         read_counts(tmp_path / "none.json")
     (tmp_path / "half.json").write_text('{"policy": ')
-    with pytest.raises(RecordingError, match="is no JSON"):
+    with pytest.raises(RecordingError, match="is not JSON"):
         read_counts(tmp_path / "half.json")
 
 

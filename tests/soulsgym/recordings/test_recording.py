@@ -167,7 +167,7 @@ def observation_without(key):
         (changed(actions=5), r"actions is a int; give a list"),
         (changed(actions=[19] * 3), r"actions has 3 entries and observations 4; every list"),
         (changed(actions=[19, 19, 1.5, 19]), r"actions\[2\] = 1.5 is not a whole number"),
-        (changed(actions=[19, 19, 77, 19]), r"actions\[2\] = 77 is no action; give 0 to 19"),
+        (changed(actions=[19, 19, 77, 19]), r"actions\[2\] = 77 is not an action; give 0 to 19"),
         (changed(dones=[0, 1, 0, 1]), r"dones\[0\] = 0 is not true or false"),
         (changed(infos=[{}] * 4), r"infos\[0\].allowed_actions is missing"),
         (changed(infos=[{"allowed_actions": [20]}] * 4), r"infos\[0\].allowed_actions holds 20"),

@@ -49,5 +49,5 @@ def test_a_page_tells_what_was_reached():
 
 def test_a_result_against_nobody_is_refused(tmp_path):
     (tmp_path / REACHED).write_text('[vord]\nsomebody = "wins"\n')
-    with pytest.raises(DataError, match=r"reached\.toml: vord = None: is no boss; known are"):
+    with pytest.raises(DataError, match=r"reached\.toml: vord = None: is not a boss; known are"):
         boss_pages(tmp_path)

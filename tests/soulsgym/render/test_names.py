@@ -98,5 +98,5 @@ def test_a_boss_of_ones_own_has_names_of_ones_own(tmp_path):
     assert move_name(str(other / "sentinel.toml"), "shield_bash") == "Shield charge"
     (tmp_path / "third").mkdir()
     (tmp_path / "third" / "names.toml").write_text("[sentinel]\nshield_bash = 3\n")
-    with pytest.raises(MisuseError, match=r"third/names.toml: is no table of names"):
+    with pytest.raises(MisuseError, match=r"third/names.toml: is not a table of names"):
         move_name(str(tmp_path / "third" / "sentinel.toml"), "shield_bash")

@@ -213,9 +213,9 @@ def test_bad_value(data, key, value, reason):
             "thow",
             "move.grab.grab_move",
             "thow",
-            "is no move of kind 'attack', did you mean 'throw'?",
+            "is not a move of kind 'attack', did you mean 'throw'?",
         ),
-        ("move.grab.grab_move", "walk", "move.grab.grab_move", "walk", "is no move of kind 'attack'"),
+        ("move.grab.grab_move", "walk", "move.grab.grab_move", "walk", "is not a move of kind 'attack'"),
         ("move.idle.kind", "walk", "move.idle.kind", "walk", "must be 'idle' for this move"),
         ("move.stagger.kind", "attack", "move.stagger.kind", "attack", "must be 'open' for this move"),
         (
@@ -223,14 +223,14 @@ def test_bad_value(data, key, value, reason):
             {"thurst": 1.0},
             "phase.1.rule[0].weights.thurst",
             "thurst",
-            "is no act of this phase, did you mean 'thrust'?",
+            "is not an act of this phase, did you mean 'thrust'?",
         ),
         (
             "phase.1.rule.0.weights",
             {"beast_thrust": 1.0},
             "phase.1.rule[0].weights.beast_thrust",
             "beast_thrust",
-            "is no act of this phase",
+            "is not an act of this phase",
         ),
         (
             "phase.1.rule.0.weights",
@@ -248,9 +248,9 @@ def test_bad_value(data, key, value, reason):
             {},
             "phase.1.act.leep",
             "leep",
-            "is no move of kind 'attack' or 'hop' or 'walk' or 'strafe', did you mean 'leap'?",
+            "is not a move of kind 'attack' or 'hop' or 'walk' or 'strafe', did you mean 'leap'?",
         ),
-        ("phase.1.act.transform", {}, "phase.1.act.transform", "transform", "is no move of kind 'attack' or 'hop'"),
+        ("phase.1.act.transform", {}, "phase.1.act.transform", "transform", "is not a move of kind 'attack' or 'hop'"),
         (f"{THRUST}.chains.0.weight", -1.0, f"{THRUST}.chains[0].weight", -1.0, "must be at least 0"),
         (f"{THRUST}.chains", [{"weight": 0.0}], f"{THRUST}.chains", [0.0], "must hold at least one weight above 0"),
         (
@@ -271,7 +271,7 @@ def test_bad_value_in_its_surroundings(data, key, value, at, bad, reason):
 def test_follow_up_that_is_not_there(data):
     error = _refused(data, f"{THRUST}.chains", [{"weight": 1.0, "links": [{"move": "swng", "within_m": 8.0}]}])
     assert (error.key, error.value) == (f"{THRUST}.chains[0].links[0].move", "swng")
-    assert error.reason == "is a follow-up that is no attack, did you mean 'swing'?"
+    assert error.reason == "is a follow-up but not an attack, did you mean 'swing'?"
 
 
 def test_follow_up_of_a_move_without_a_time_for_it(data):
@@ -544,8 +544,8 @@ def test_bad_value_of_an_act(rich, key, value, at, bad, reason):
 @pytest.mark.parametrize(
     ("key", "value", "at", "bad", "reason"),
     [
-        ("then", {"thrsut": 1.0}, "then.thrsut", "thrsut", "is no act of this phase, did you mean 'thrust'?"),
-        ("then", {"turn": 1.0}, "then.turn", "turn", "is no act of this phase"),
+        ("then", {"thrsut": 1.0}, "then.thrsut", "thrsut", "is not an act of this phase, did you mean 'thrust'?"),
+        ("then", {"turn": 1.0}, "then.turn", "turn", "is not an act of this phase"),
         ("then", {"thrust": 0.0}, "then", {"thrust": 0.0}, "must hold at least one weight above 0"),
         ("room_m", -1.0, "room_m", -1.0, "must be at least 0"),
     ],
@@ -584,7 +584,7 @@ def test_hop_that_goes_nowhere(rich):
 def test_a_chain_does_not_lead_into_a_hop(rich):
     links = [{"move": "hop_back", "within_m": 8.0}]
     rich.set(BOSS, f"{THRUST}.chains", [{"weight": 1.0, "links": links}])
-    rich.refuses(f"{THRUST}.chains[0].links[0].move", "hop_back", "is a follow-up that is no attack")
+    rich.refuses(f"{THRUST}.chains[0].links[0].move", "hop_back", "is a follow-up but not an attack")
 
 
 @pytest.mark.parametrize(
@@ -658,7 +658,7 @@ def test_bad_value_of_a_rule_that_looks_back(rich, key, value, bad, reason):
         ("chop", {"until_m": 1.0}, "chop.until_m", "is for acts that walk or circle"),
         ("chop", {"cooling_weight": -1.0}, "chop.cooling_weight", "must be at least 0"),
         ("chop", {"gives_up": 1}, "chop.gives_up", "must be true or false"),
-        ("turn_left", {}, "turn_left", "is no move of kind 'attack' or 'hop' or 'walk' or 'strafe'"),
+        ("turn_left", {}, "turn_left", "is not a move of kind 'attack' or 'hop' or 'walk' or 'strafe'"),
     ],
 )
 def test_bad_value_of_an_act_that_lasts(rich, act, keys, at, reason):
@@ -682,7 +682,7 @@ SHOT = {
         ("speed_m_per_s", 0.0, 0.0, "must be at least 0.1"),
         ("homing_deg", 190.0, 190.0, "must be at most 180"),
         ("arc_deg", [-5.0, 5.0], [-5.0, 5.0], "means nothing for a shot; only for sector"),
-        ("parriable", True, True, "means nothing for a shot, which nobody can parry"),
+        ("parriable", True, True, "has no effect on a projectile, which cannot be parried"),
     ],
 )
 def test_bad_value_of_a_shot(rich, key, value, bad, reason):

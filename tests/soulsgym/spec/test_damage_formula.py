@@ -238,7 +238,7 @@ def test_absorption_of_an_unknown_type(data, file):
     error = data.refusal()
     assert error.file.endswith(file)
     assert (error.key, error.value) == ("defence.absorption.fire", "fire")
-    assert error.reason == "is no type of attack; known are standard, strike, slash, thrust"
+    assert error.reason == "is not a type of attack; known are standard, strike, slash, thrust"
 
 
 @pytest.mark.parametrize("file", [BOSS, PLAYER])

@@ -249,9 +249,9 @@ def test_what_is_wrong_in_either_file_of_a_character_names_that_file(data):
 @pytest.mark.parametrize(
     ("file", "key", "value", "reason"),
     [
-        (VORDT, "character", "knigt", "is no character, did you mean 'knight'?"),
+        (VORDT, "character", "knigt", "is not a character, did you mean 'knight'?"),
         (VORDT, "character", 3, "must be a string"),
-        (LATER, "like", "knigth", "is no character, did you mean 'knight'?"),
+        (LATER, "like", "knigth", "is not a character, did you mean 'knight'?"),
         (LATER, "like", "knight_15", "is like another itself; name that one"),
         (VORDT, "title", "darksouls", "is not known, did you mean 'darksouls3'?"),
         (VORDT, "title", "eldenring", "is not known"),
@@ -306,10 +306,16 @@ def test_a_title_without_a_lock_on_has_no_fights_in_the_game(data):
 @pytest.mark.parametrize(
     ("file", "key", "value", "at", "reason"),
     [
-        (VORDT, "move.slam.hit.mace.status", {"frst": 90.0}, "move.slam.hit.mace.status.frst", "is no status of the"),
+        (
+            VORDT,
+            "move.slam.hit.mace.status",
+            {"frst": 90.0},
+            "move.slam.hit.mace.status.frst",
+            "is not a status of the",
+        ),
         (VORDT, "move.slam.hit.mace.status", {"frost": -1.0}, "move.slam.hit.mace.status.frost", "must be at least 0"),
         (VORDT, "move.slam.hit.mace.status", 90.0, "move.slam.hit.mace.status", "must be a table"),
-        (VORDT, "phase.2.aura.status", "poison", "phase.2.aura.status", "is no status of the character"),
+        (VORDT, "phase.2.aura.status", "poison", "phase.2.aura.status", "is not a status of the character"),
         (VORDT, "phase.2.aura.within_m", -1.0, "phase.2.aura.within_m", "must be at least 0"),
         (VORDT, "phase.2.rule.0.timer", "others", "phase.2.rule[0].timer", None),
         (VORDT, "phase.2.rule.0.every_s", 9.0, "phase.2.rule[1].timer", "needs every_s, and the same for all"),
@@ -321,7 +327,13 @@ def test_a_title_without_a_lock_on_has_no_fights_in_the_game(data):
             "phase.1.act.sweep_after_hop.move",
             "did you mean 'sweep'?",
         ),
-        (VORDT, "phase.1.act.sweep_after_hop.move", "idle", "phase.1.act.sweep_after_hop.move", "is no move of kind"),
+        (
+            VORDT,
+            "phase.1.act.sweep_after_hop.move",
+            "idle",
+            "phase.1.act.sweep_after_hop.move",
+            "is not a move of kind",
+        ),
         (VORDT, "body.bulk_m", 11.0, "body.bulk_m", "must be at most 10"),
         (VORDT, "body.contact_push", 1.5, "body.contact_push", "must be at most 1"),
         (LATER, "status.frost.resistance", 0.0, "status.frost.resistance", "must be at least 1"),

@@ -108,7 +108,7 @@ def test_variant_of_the_guide(followed):
             "to_s = 3.0\nshape",
             "move.cut.hit.blade.to_s = 3.0: lies past the end of the move at 2.6",
         ),
-        ("cut = 60.0", "slash = 60.0", "phase.1.rule[1].weights.slash = 'slash': is no act of this phase"),
+        ("cut = 60.0", "slash = 60.0", "phase.1.rule[1].weights.slash = 'slash': is not an act of this phase"),
         (
             "attack = 220\n",
             "",
@@ -189,7 +189,7 @@ def test_every_bound_tells_what_it_draws():
         (
             "phase.1.act.thrust.chains.0.links.0.move",
             "swng",
-            "links[0].move = 'swng': is a follow-up that is no attack, did you mean 'swing'?",
+            "links[0].move = 'swng': is a follow-up but not an attack, did you mean 'swing'?",
         ),
     ],
 )

@@ -54,7 +54,7 @@ def test_no_number_of_drawn_files(variant):
 @pytest.mark.parametrize("variant", ["drawn:", "drawn:0", "drawn:-1", "drawn:1.5", "drawn:x", "drawn:1001", "drawn:²"])
 def test_a_bad_number_of_drawn_files_is_refused(variant):
     with pytest.raises(
-        MisuseError, match=f"variant '{variant}' is no number of drawn files; give drawn:1 to drawn:1000"
+        MisuseError, match=f"variant '{variant}' is not a number of drawn files; give drawn:1 to drawn:1000"
     ):
         drawn_count(variant)
 
@@ -92,7 +92,7 @@ def test_an_entry_may_stand_there_twice():
         ([], {}, "variants are empty"),
         (["standard", "hard", "drawn:2"], {"n": 2}, "2 fights are too few for 3 variants"),
         (["standard", "hrad"], {}, r"variant 'hrad' of iudex is not known, did you mean 'hard'\?"),
-        (["drawn:0"], {}, "'drawn:0' is no number of drawn files"),
+        (["drawn:0"], {}, "'drawn:0' is not a number of drawn files"),
         (["drawn:2"], {"strength": 3.0}, r"strength 3\.0 is out of range"),
         (["standard"], {"renew_after": -1.0}, r"renew_after -1\.0 is out of range; give 0 or more"),
         (["standard"], {"renew_after": float("nan")}, "renew_after nan is out of range"),

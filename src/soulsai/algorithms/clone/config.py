@@ -17,7 +17,5 @@ class CloneConfig(Struct, frozen=True):
     learning_rate: Annotated[float, Meta(ge=0.0, le=1.0, description="of Adam")] = 1e-3
     final_learning_rate: Annotated[float, Meta(ge=0.0, le=1.0, description="share of it left at the end")] = 0.1
     weight_decay: Annotated[float, Meta(ge=0.0, le=1.0, description="of AdamW")] = 0.01
-    gradient_norm: Annotated[float, Meta(ge=0.0, description="largest norm of a gradient; 0 for no limit")] = 1.0
-    held_out: Annotated[
-        float, Meta(ge=0.0, le=0.9, description="share of the fights that is not learned from, but measured")
-    ] = 0.1
+    gradient_norm: Annotated[float, Meta(ge=0.0, description="largest norm of a gradient; 0: no limit")] = 1.0
+    held_out: Annotated[float, Meta(ge=0.0, le=0.9, description="share of the fights held out for validation")] = 0.1

@@ -28,7 +28,7 @@ class ImpalaConfig(Struct, frozen=True):
     entropy: Annotated[float, Meta(ge=0.0, le=10.0, description="weight of the entropy at the start")] = 0.01
     final_entropy: Annotated[float, Meta(ge=0.0, le=10.0, description="weight of the entropy at the end")] = 0.001
     value: Annotated[float, Meta(ge=0.0, le=100.0, description="weight of the value loss")] = 0.5
-    gradient_norm: Annotated[float, Meta(ge=0.0, description="largest norm of a gradient; 0 for no limit")] = 0.5
+    gradient_norm: Annotated[float, Meta(ge=0.0, description="largest norm of a gradient; 0: no limit")] = 0.5
     max_lag: Annotated[
-        int, Meta(ge=0, description="versions a sequence may be old; older ones are discarded and counted")
+        int, Meta(ge=0, description="how many policy versions a sequence may lag; older ones are discarded and counted")
     ] = 100

@@ -23,12 +23,12 @@ class QConfig(Struct, frozen=True):
         Meta(description="two online networks; a coin decides which learns from the other; acting takes their sum"),
     ] = False
     clipped: Annotated[bool, Meta(description="two networks; targets take the smaller value, against optimism")] = False
-    dueling: Annotated[bool, Meta(description="value and advantages apart")] = False
+    dueling: Annotated[bool, Meta(description="separate value and advantage streams")] = False
     noisy: Annotated[bool, Meta(description="exploration by learned noise in the weights of the head")] = False
     noise: Annotated[float, Meta(ge=0.0, le=10.0, description="initial size of that noise")] = 0.5
     distribution: Annotated[
         Literal["none", "c51", "quantile"],
-        Meta(description="what is learned of the return: its mean, or its distribution"),
+        Meta(description="learn the mean of the return, or its distribution"),
     ] = "none"
     atoms: Annotated[int, Meta(ge=2, le=1001, description="atoms of c51, or quantiles")] = 51
     value_range: Annotated[tuple[float, float], Meta(description="c51: lowest and highest return")] = (-10.0, 10.0)
@@ -36,16 +36,18 @@ class QConfig(Struct, frozen=True):
     gamma: Annotated[float, Meta(ge=0.0, le=1.0, description="discount of an environment step")] = 0.98
     batch: Annotated[int, Meta(ge=1, description="transitions in a gradient step")] = 256
     update_every: Annotated[float, Meta(ge=1e-3, description="environment steps for each gradient step")] = 8.0
-    burst: Annotated[int, Meta(ge=1, le=100_000, description="gradient steps done together")] = 1
+    burst: Annotated[int, Meta(ge=1, le=100_000, description="gradient steps done at once")] = 1
     warmup_steps: Annotated[int, Meta(ge=0, description="environment steps before the first gradient step")] = 2000
-    random_warmup: Annotated[bool, Meta(description="act at random until the warm-up is over")] = False
+    random_warmup: Annotated[bool, Meta(description="act randomly during the warm-up")] = False
     optimizer: Annotated[Literal["adam", "adamw"], Meta(description="adam or adamw")] = "adam"
     learning_rate: Annotated[float, Meta(ge=0.0, le=1.0, description="of the optimizer")] = 1e-3
     final_learning_rate: Annotated[float, Meta(ge=0.0, le=1.0, description="share of it left at the end")] = 1.0
     adam_eps: Annotated[float, Meta(ge=0.0, le=1.0, description="of the optimizer")] = 1e-8
     weight_decay: Annotated[float, Meta(ge=0.0, le=1.0, description="of adamw")] = 0.0
     loss: Annotated[Literal["huber", "mse"], Meta(description="of the mean")] = "huber"
-    value_clip: Annotated[float, Meta(ge=0.0, description="targets are kept within plus and minus this; 0: any")] = 0.0
+    value_clip: Annotated[float, Meta(ge=0.0, description="targets are clipped to plus or minus this; 0: no limit")] = (
+        0.0
+    )
     gradient_norm: Annotated[float, Meta(ge=0.0, description="largest norm of a gradient; 0: no limit")] = 10.0
     target: Annotated[Literal["soft", "hard"], Meta(description="soft: a little each period; hard: a copy")] = "soft"
     tau: Annotated[float, Meta(ge=0.0, le=1.0, description="share of the online network in a soft update")] = 0.005
@@ -58,7 +60,7 @@ class QConfig(Struct, frozen=True):
         Meta(
             ge=0.0,
             le=20.0,
-            description="exponent that spreads the share over the fights, large to small; 0 for one share",
+            description="exponent that spreads epsilon over the fights, large to small; 0: the same for all",
         ),
     ] = 0.0
 

@@ -63,7 +63,7 @@ def _conflicts(config: Config) -> Iterator[Finding]:
     if q.noisy and q.final_epsilon > MOST_EPSILON:
         yield Finding(
             "options-cancel",
-            f"q.noisy explores by itself, but q.final_epsilon = {q.final_epsilon:g} of the actions stay random; "
+            f"q.noisy already explores, but q.final_epsilon = {q.final_epsilon:g} of the actions stay random; "
             f"use {MOST_EPSILON:g} or less, such as 0",
         )
     if q.weight_decay and q.optimizer == "adam":

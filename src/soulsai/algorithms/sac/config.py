@@ -25,7 +25,7 @@ class SACConfig(Struct, frozen=True):
     ] = 1e-3
     adam_eps: Annotated[float, Meta(ge=0.0, le=1.0, description="of Adam")] = 1e-8
     tau: Annotated[
-        float, Meta(ge=0.0, le=1.0, description="share of the critics taken over by their targets in a step")
+        float, Meta(ge=0.0, le=1.0, description="share of the critics in a soft update of their targets")
     ] = 0.005
     temperature: Annotated[float, Meta(ge=1e-06, le=100.0, description="weight of the entropy at the start")] = 0.1
     target_entropy: Annotated[
@@ -33,7 +33,7 @@ class SACConfig(Struct, frozen=True):
         Meta(
             ge=0.0,
             le=1.0,
-            description="entropy to keep, as a share of the largest there can be; 0: the temperature stays as it is",
+            description="target entropy, as a share of the maximum; 0: the temperature stays as it is",
         ),
     ] = 0.3
-    gradient_norm: Annotated[float, Meta(ge=0.0, description="largest norm of a gradient; 0 for no limit")] = 10.0
+    gradient_norm: Annotated[float, Meta(ge=0.0, description="largest norm of a gradient; 0: no limit")] = 10.0

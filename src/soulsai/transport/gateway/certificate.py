@@ -43,7 +43,9 @@ def given_certificate(certificate: Path, key: Path, *, trusted: bool = False) ->
         text = certificate.read_text()
     except OSError as error:  # an SSLError is one too
         why = error.strerror or getattr(error, "reason", "") or "unreadable"
-        raise TransportError(f"{certificate} and {key}: are no certificate and its key ({why}): check both") from error
+        raise TransportError(
+            f"{certificate} and {key}: are not a certificate and its key ({why}): check both"
+        ) from error
     first = text[: text.index("-----END CERTIFICATE-----")] + "-----END CERTIFICATE-----"
     return GatewayCertificate(certificate, key, "" if trusted else fingerprint_of(ssl.PEM_cert_to_DER_cert(first)))
 

@@ -118,7 +118,7 @@ class GatewayClient:
             raise ConnectionError(why or f"the gateway answers {error.response.status_code}") from error
         except InvalidHandshake as error:
             plain.close()
-            raise ConnectionError(f"this is no gateway: {error}") from error
+            raise ConnectionError(f"this is not a gateway: {error}") from error
         except BaseException:
             plain.close()
             raise

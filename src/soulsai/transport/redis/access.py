@@ -112,7 +112,7 @@ def _manage(admin: redis.Redis, *words: str) -> Any:
         return client.execute_command("ACL", *words)
     except NoPermissionError as error:
         raise TransportError(
-            f"this Redis user may not manage users ({error}): serve with one that may use ACL commands"
+            f"this Redis user has no right to manage users ({error}): serve with one that may use ACL commands"
         ) from error
 
 

@@ -99,7 +99,7 @@ def _split(url: str) -> SplitResult:
     if not usable:
         raise TransportError(f"this is not the address of a Redis: it looks like {SHAPE}")
     if parts.scheme == "wss" and parts.fragment and not FINGERPRINT.fullmatch(parts.fragment):
-        raise TransportError("what follows the # in the address is no fingerprint: copy the whole line once more")
+        raise TransportError("the part of the address after # is not a fingerprint: copy the whole line again")
     if parts.query or (parts.fragment and parts.scheme != "wss"):
         raise TransportError("the address has a ? or # in it: write these as %3F and %23 in a password")
     return parts
@@ -126,4 +126,4 @@ def _check_ca(ca: Path, *, tls: bool) -> None:
     try:
         ssl.create_default_context(cafile=str(ca))
     except OSError as error:  # An SSLError is one too.
-        raise TransportError(f"{ca}: is no certificate that can be read: ask for the file ca.crt once more") from error
+        raise TransportError(f"{ca}: is not a readable certificate: ask for the file ca.crt again") from error

@@ -33,7 +33,7 @@ def seconds_of(text: str) -> float:
         return 0.0
     number, unit = text[:-1], text[-1:]
     if unit not in UNITS or not number.isascii() or not number.isdigit() or not 0 < int(number) <= 100_000:
-        raise TransportError(f"{text[:40]!r} is no time: give a number and m, h or d, such as 12h or 7d")
+        raise TransportError(f"{text[:40]!r} is not a time: give a number and m, h or d, such as 12h or 7d")
     return int(number) * UNITS[unit]
 
 

@@ -316,7 +316,7 @@ class RedisLearnerLink(LearnerLink):
             inbox.next += 1
             if entry is None:
                 self._accounts.count_unreadable(name)
-                self._complain(name, f"{name} sends what no worker writes: it is counted and thrown away")
+                self._complain(name, f"{name} sends messages that no worker writes: they are counted and discarded")
             elif self._accounts.take(entry):
                 is_held = entry.sequence <= self._stored.get(entry.worker)
                 frame, sent_s = memoryview(data)[HEAD.size :], max(entry.sent_s, inbox.empty_s)
@@ -379,7 +379,7 @@ class RedisLearnerLink(LearnerLink):
         inbox.next = inbox.removed = inbox.remove_to = removed + length
         self._locked[name] = time.monotonic() + self._quota.locked_s
         locked = f"and is locked out for {self._quota.locked_s:.0f} s" if is_possible else "as often as it does"
-        self._say(f"{name} has {why}: what it had waiting is thrown away ({length:,} messages), {locked}")
+        self._say(f"{name} has {why}: its waiting messages are discarded ({length:,} messages), {locked}")
 
     def _forget(self, name: str) -> None:
         """Nothing is left of a name that is not invited any more, but the accounts of what was opened."""
@@ -576,7 +576,7 @@ class RedisLearnerLink(LearnerLink):
         _, self._writes = self._own()
         self._inboxes.clear()
         self._accounts.changed.update(self._accounts.counts)
-        what = "came back empty" if self._writes == 1 else "came back without the newest of what it had"
+        what = "restarted empty" if self._writes == 1 else "restarted without its newest data"
         self._write()
         self._say(
             f"Redis {what}: welcome, policy and accounts are published again, and rows that are gone count as lost"

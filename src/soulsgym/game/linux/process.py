@@ -121,7 +121,7 @@ class LinuxProcess:
         if number == errno.ESRCH or not self.is_running():
             return GameGone(f"the game (pid {self.pid}) has ended: start it again")
         if number in (errno.EPERM, errno.EACCES):
-            return GameAccessDenied(f"the memory of pid {self.pid} may not be read: {PTRACE_ADVICE}")
+            return GameAccessDenied(f"the memory of pid {self.pid} cannot be read: {PTRACE_ADVICE}")
         if number == errno.EFAULT:
             return ReadFailed(address, what)
         return ReadFailed(address, f"{what}: {os.strerror(number)}")
@@ -142,7 +142,7 @@ class LinuxProcess:
         try:
             text = (PROC / str(self.pid) / "maps").read_text(encoding="utf-8", errors="surrogateescape")
         except PermissionError:
-            raise GameAccessDenied(f"the modules of pid {self.pid} may not be seen: {PTRACE_ADVICE}") from None
+            raise GameAccessDenied(f"the modules of pid {self.pid} cannot be seen: {PTRACE_ADVICE}") from None
         except OSError:
             text = ""
         if not text and not self.is_running():

@@ -75,7 +75,7 @@ class WindowsProcess:
         self._api = api or Kernel32()
         self._handle, error = self._api.open(pid, RIGHTS)
         if error == ACCESS_DENIED:
-            raise GameAccessDenied(f"the process with pid {pid} may not be opened: {RIGHTS_ADVICE}")
+            raise GameAccessDenied(f"the process with pid {pid} cannot be opened: {RIGHTS_ADVICE}")
         if error or not self._api.is_running(self._handle):
             self.close()
             raise GameNotFound(f"no process with pid {pid} is running: start the game first")
@@ -133,7 +133,7 @@ class WindowsProcess:
         if error == ACCESS_DENIED and not self._can_be_read():
             if not self.is_running(ENDING_MS):
                 return self._gone()
-            return GameAccessDenied(f"the memory of pid {self.pid} may not be read: {RIGHTS_ADVICE}")
+            return GameAccessDenied(f"the memory of pid {self.pid} cannot be read: {RIGHTS_ADVICE}")
         return ReadFailed(address, f"{what} (Windows error {error})")
 
     def _can_be_read(self) -> bool:
@@ -148,7 +148,7 @@ class WindowsProcess:
         if error and not self.is_running(ENDING_MS):
             raise self._gone()
         if error:
-            raise GameAccessDenied(f"the modules of pid {self.pid} may not be seen: {RIGHTS_ADVICE}")
+            raise GameAccessDenied(f"the modules of pid {self.pid} cannot be seen: {RIGHTS_ADVICE}")
         bases: dict[str, int] = {}
         for name, base in modules:
             bases.setdefault(name.lower(), base)

@@ -161,7 +161,7 @@ class WindowsWindow:
             if now > deadline:
                 raise FocusLost(
                     f"the window {self.title!r} did not come to the front within {limit_s:g} s: {self._holder()} is "
-                    "there; click into the game once, and do not use mouse or keyboard meanwhile"
+                    "there; click into the game once, then leave mouse and keyboard alone"
                 )
             if now >= next_try:
                 self._request_focus(tries)

@@ -408,7 +408,7 @@ def test_invitations_for_some_machines_and_for_some_time(alice, admin, keys, mak
 def test_times():
     assert [invitations.seconds_of(text) for text in ("", "30m", "12h", "7d")] == [0.0, 1800.0, 43200.0, 604800.0]
     for wrong in ("7", "d", "-1d", "1w", "1.5h", "0m", "\u0663d", "9999999d"):
-        with pytest.raises(TransportError, match="is no time"):
+        with pytest.raises(TransportError, match="is not a time"):
             invitations.seconds_of(wrong)
 
 

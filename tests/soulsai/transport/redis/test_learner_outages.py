@@ -158,7 +158,7 @@ def test_redis_comes_back_empty(own, make_learner, make_worker, how):
         until(lambda: not own.alive())
         remove_data(own.folder)
         own.revive()
-    until(lambda: any("came back empty" in text for text in said))
+    until(lambda: any("restarted empty" in text for text in said))
     fleet.play_on()
     with connect(own.address) as admin:
         published = [b"come in", b"one", b"open"]
@@ -231,7 +231,7 @@ def test_rows_on_their_way_when_redis_is_emptied(alice, address, admin, keys, ma
     learner.settle([found[0], found[3]])
     append(admin, keys, 4, 5)
     admin.flushall()
-    until(lambda: not learner.receive(0.05) and any("came back empty" in text for text in said))
+    until(lambda: not learner.receive(0.05) and any("restarted empty" in text for text in said))
     seen = books(admin, keys)
     assert (seen[WORKER].account.stored, seen["alice.9.999999"].account.stored) == (10, 10)
     learner.settle(found[1:3])
