@@ -126,7 +126,7 @@ def _require_arrays(header: Header, schema: Schema) -> None:
         played = there["played"][1] if "played" in there and len(there["played"][1]) == 2 else (-1, 1)
         most = max(MOST_PLAYED, MOST_PLAYED_PER_ROW * rows)
         _require(math.prod(played) <= most, f"{played[0]:,} decisions in {played[1]:,} episodes are too many")
-        _require(_length(there, "environment") <= LONGEST_VERSION, "the version of its environment is no text")
+        _require(_length(there, "environment") <= LONGEST_VERSION, "the version of its environment is not a string")
         wanted["played"] = (_action_dtype(schema), played)
         wanted["environment"] = ("u1", (_length(there, "environment"),))
     if there != wanted:
