@@ -76,8 +76,7 @@ def _read(file: Path, boss: str) -> Recording:
     from soulsgym.spec import is_path
 
     told = read_fight_file(file)
-    simulation = told.recording.simulation
-    shown = str(told.about.get("boss") or (simulation.settings.boss if simulation else "") or boss)
+    shown = told.boss or boss
     if shown != boss and not is_path(shown) and not is_path(boss):
         raise RecordingError(f"{file}: is of {shown} and not of {boss}; give --boss {shown}, or other recordings")
     return told.recording

@@ -17,7 +17,7 @@ from soulsai.cli.options import AsJson, print_json
 from soulsai.cli.tables import make_table
 from soulsai.config.schema import DEFAULT_BOSS
 from soulsgym.errors import MisuseError
-from soulsgym.spec import load_fight
+from soulsgym.spec import is_path, load_fight
 from soulsgym.spec.draw import KIND_OF, write_overlay
 from soulsgym.spec.fight import DATA, STANDARD, boss_file, known_bosses
 from soulsgym.spec.overlay import overlay
@@ -172,9 +172,7 @@ def _numbers(value: Any, path: tuple[str, ...] = (), place: tuple[int, ...] = ()
 
 def fidelity(
     file: Annotated[Path, typer.Argument(help="A recording, .npz or SoulsGym's .json, or one without positions.")],
-    boss: Annotated[
-        str, typer.Option(help="The boss in a recording of the game; recordings of the simulator name theirs.")
-    ] = "",
+    boss: Annotated[str, typer.Option(help="The boss, where the recording does not name it.")] = "",
     variant: Annotated[str, typer.Option(help="A variant of that boss, such as a file of souls calibrate.")] = "",
     details: Annotated[bool, typer.Option(help="Show what each value is made of.")] = False,
     as_json: AsJson = False,
@@ -186,7 +184,7 @@ def fidelity(
 
     Example: souls fidelity fight.json --json
     """
-    from soulsgym.recordings import read_recording
+    from soulsai.evaluation.thoughts import read_fight_file
     from soulsgym.recordings.counts import has_no_positions
     from soulsgym.recordings.departure import earliest, median_step
     from soulsgym.recordings.exact import recorded_spec
@@ -195,16 +193,15 @@ def fidelity(
     if has_no_positions(file):
         _compare_counts(file, boss, variant, as_json=as_json)
         return
-    recording = read_recording(file)
-    if boss and recording.simulation and boss != recording.simulation.settings.boss:
-        raise MisuseError(
-            f"--boss {boss} is not the boss of {file}, which is {recording.simulation.settings.boss}; leave it out"
-        )
+    told = read_fight_file(file)
+    recording = told.recording
+    if boss and told.boss and boss != told.boss and (recording.simulation or not is_path(boss)):
+        raise MisuseError(f"--boss {boss} is not the boss of {file}, which is {told.boss}; leave it out")
     if variant and recording.simulation:
         raise MisuseError(
             f"--variant {variant}: {file} is a recording of the simulator and names its own; leave it out"
         )
-    spec = recorded_spec(recording) or load_fight(boss or DEFAULT_BOSS, variant or STANDARD)
+    spec = recorded_spec(recording) or load_fight(boss or told.boss or DEFAULT_BOSS, variant or STANDARD)
     measured = measure_fidelity(recording, spec)
     first, median = earliest(measured.departures), median_step(measured.departures)
     if as_json:

@@ -94,6 +94,12 @@ class FightFile:
     thoughts: Thoughts | None = None
     reason: str = ""
 
+    @property
+    def boss(self) -> str:
+        """The name of the boss; empty if the file does not say."""
+        simulation = self.recording.simulation
+        return str(self.about.get("boss") or (simulation.settings.boss if simulation else ""))
+
 
 def shaded(values: Array, *, each: bool) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
     """Values [decisions, units] in 256 shades and their scale: one for `each` unit, or the same for all."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import logging
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, deque
@@ -62,8 +61,6 @@ AT_ONCE = 32
 """Chunks that a learner takes at once when it has learned from everything before."""
 UNSAVED_BYTES = 64 << 20
 """Experience that is stored but in no checkpoint stays with the transport; so much of it calls for one."""
-
-log = logging.getLogger(__name__)
 
 
 class Source(ABC):

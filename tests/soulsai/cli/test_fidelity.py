@@ -56,6 +56,21 @@ def test_json(file):
     assert measured["departure"]["earliest_step"] == measured["departure"]["median_step"] == fight["step"]
 
 
+def test_a_recording_of_the_game_names_its_boss(tmp_path):
+    made = tmp_path / "vordt.npz"
+    record = ["record", "--env", "SoulsGymVordt-v0", "--rehearse", "standard", "--fights", "1", "--out", str(made)]
+    assert CliRunner().invoke(app, record).exit_code == 0
+    named, told = (
+        CliRunner().invoke(app, ["fidelity", str(made), "--json", *boss]) for boss in (["--boss", "vordt"], [])
+    )
+    assert told.exit_code == 0
+    assert told.stdout == named.stdout
+    refused = CliRunner().invoke(app, ["fidelity", str(made), "--boss", "iudex"]).exception
+    assert isinstance(refused, MisuseError)
+    assert "--boss iudex is not the boss" in str(refused)
+    assert "which is vordt" in str(refused)
+
+
 @pytest.fixture
 def counted(tmp_path):
     """A recording without positions: one file of four steps."""

@@ -17,7 +17,7 @@ FOLDER, FILE = "gateway", "counts.json"
 FRESH_S = 60.0
 """A file older than this is of a gateway that has ended."""
 
-ADDRESS, CREDENTIALS, CROWDED, FULL, LOCKED, MACHINES, NO_REDIS, SILENT = REFUSALS = (
+ADDRESS, CREDENTIALS, CROWDED, FULL, LOCKED, MACHINES, NO_REDIS, SILENT = (
     "address", "credentials", "connections", "full", "locked_out", "machines", "unreachable", "silent",
 )  # fmt: skip
 """Why a connection is refused: too much came from its address; nobody is invited by these credentials; the name, or all

@@ -23,7 +23,7 @@ import redis.asyncio
 import uvicorn
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, AuthorizationError, NoPermissionError, RedisError, ResponseError
+from redis.exceptions import RedisError, ResponseError
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import WebSocketRoute
@@ -49,7 +49,7 @@ from soulsai.transport.gateway.messages import (
 )
 from soulsai.transport.gateway.quotas import INVALID, TOO_LONG, Limits, Quotas
 from soulsai.transport.redis.address import Address
-from soulsai.transport.redis.connection import is_locked_out
+from soulsai.transport.redis.connection import REFUSALS, is_locked_out
 from soulsai.transport.redis.entries import read_entry
 from soulsai.transport.redis.invitations import machines_key
 from soulsai.transport.redis.keys import Keys, check_name, check_run, is_worker
@@ -70,8 +70,7 @@ READ_BYTES = 32 << 10
 MOST_PLACES = 10_000
 END_S = 2
 TELL_EVERY_S = 10.0
-REFUSALS = (AuthenticationError, AuthorizationError, NoPermissionError)
-INTERNAL, AGAIN, NONSENSE, MESSAGE_TOO_BIG = 1011, 1013, 1008, 1009
+AGAIN, NONSENSE, MESSAGE_TOO_BIG = 1013, 1008, 1009
 """Codes of the WebSocket protocol with which a connection ends."""
 
 log = logging.getLogger(__name__)
