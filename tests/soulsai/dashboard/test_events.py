@@ -105,6 +105,7 @@ def test_the_state_of_now_comes_first(served, listen):
         "win_rate": 0.5,
         "win_rate_low": 0.4,
         "win_rate_high": 0.6,
+        "return": None,
         "elapsed_s": 99.0,
         "problem": "",
         "row_at": 1_790_000_099.5,

@@ -142,7 +142,10 @@ def test_a_wrong_certificate_is_not_tried_again(quick):
 
 def test_patience_ends_with_a_sentence():
     began = time.monotonic()
-    with connect(NOWHERE) as client, pytest.raises(TransportError, match=r"cannot join: 127\.0\.0\.1:1 .* \d+ s"):
+    with (
+        connect(NOWHERE) as client,
+        pytest.raises(TransportError, match=r"cannot join: 127\.0\.0\.1:1 does not answer"),
+    ):
         Retry(NOWHERE, patience_s=0.4).run("join", client.ping)
     assert 0.3 < time.monotonic() - began < 30
 

@@ -234,7 +234,7 @@ def test_keys_of_another_type_are_put_right(siege):
 
 def test_how_the_fleet_was_is_kept_for_a_learner_that_dies(siege, tmp_path, monkeypatch):
     monkeypatch.setattr(serve, "KEEP_S", 0.0)
-    siege.link._on_look = serve._Keeper(SimpleNamespace(folder=tmp_path))
+    siege.link._on_look = serve._LastReport(SimpleNamespace(folder=tmp_path))
     siege.bob.beat(BOB)
     siege.bob.send()
     siege.settle()
