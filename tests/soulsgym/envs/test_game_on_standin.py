@@ -304,7 +304,7 @@ def test_two_environments_at_once(make):
 
 
 def test_without_a_game():
-    with pytest.raises(GameNotFound, match=r"process 999999 is no running DarkSoulsIII\.exe"):
+    with pytest.raises(GameNotFound, match=r"process 999999 is not DarkSoulsIII\.exe"):
         gymnasium.make(IUDEX, pid=999999)
 
 
