@@ -133,6 +133,6 @@ def test_report_replaces_no_file(say, tmp_path):
     asked = say(FINE)
     (tmp_path / "game.json").write_text("mine")
     result = souls("--report", str(tmp_path / "game.json"))
-    assert "there is such a file already" in str(result.exception)
+    assert "game.json: exists; give another name" in str(result.exception)
     assert (tmp_path / "game.json").read_text() == "mine"
     assert asked == []

@@ -29,9 +29,9 @@ def souls(*arguments):
     [
         (["http://a"], TransportError, "not the address of a Redis"),
         (["wss://a:b@c/d"], TransportError, "c is a gateway, for workers"),
-        (["redis://a", "--key", "k"], ConfigError, "--certificate and --key belong together"),
-        (["redis://a", "--no-tls", "--key", "k", "--certificate", "c"], ConfigError, "belong together, and to TLS"),
-        (["redis://a", "--key", "k", "--certificate", "c"], TransportError, "no certificate and its key"),
+        (["redis://a", "--key", "k"], ConfigError, "--certificate needs --key and TLS"),
+        (["redis://a", "--no-tls", "--key", "k", "--certificate", "c"], ConfigError, "give both, or neither"),
+        (["redis://a", "--key", "k", "--certificate", "c"], TransportError, "not a certificate and its key"),
         (["redis://a", "--at", "a b"], ConfigError, "--at 'a b': give a host name"),
         (["redis://a", "--host", "203.0.113.7", "--no-tls"], TransportError, "cannot listen on 203.0.113.7"),
     ],

@@ -252,7 +252,7 @@ def test_a_checkpoint_of_another_version_is_a_sentence(finished, monkeypatch):
 
     monkeypatch.setattr(Checkpoint, "arrays", arrays)
     result = train("--resume", "--run", str(finished), "--set", "run.steps=900")
-    assert str(result.exception).startswith("the checkpoint holds fights of another version of soulsgym; go on with")
+    assert str(result.exception).startswith("the checkpoint holds fights of another version of soulsgym; continue with")
 
 
 def test_the_first_interrupt_asks_and_the_second_ends(monkeypatch):

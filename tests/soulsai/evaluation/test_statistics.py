@@ -63,7 +63,7 @@ def test_mcnemar_of_thousands_of_different_fights():
 
 
 def test_mcnemar_wants_pairs():
-    with pytest.raises(MisuseError, match="3 and 2 fights are no pairs"):
+    with pytest.raises(MisuseError, match="3 and 2 fights cannot be paired"):
         paired(np.ones(3, bool), np.ones(2, bool))
 
 

@@ -108,7 +108,7 @@ def test_no_server_at_all_tells_the_way_to_get_one(platform, way, monkeypatch):
 def test_versions(tmp_path):
     assert server_version(script(tmp_path, "a", FAKE.format(then="exit 1"))) == (7, 9, 1)
     assert server_version(script(tmp_path, "b", 'echo "Valkey server v=8.0.2 sha=00000000:0"')) == (8, 0, 2)
-    with pytest.raises(TransportError, match="is no Redis or Valkey"):
+    with pytest.raises(TransportError, match="is not a Redis or Valkey"):
         server_version(script(tmp_path, "c", "echo hello"))
     with pytest.raises(TransportError, match="cannot be run"):
         server_version(tmp_path / "missing")

@@ -174,7 +174,7 @@ def test_the_environments_of_the_game_take_it(tmp_path):
             if terminated:
                 break
         assert env.observation_space.contains(observation)
-        with pytest.raises(MisuseError, match="no game to look into"):
+        with pytest.raises(MisuseError, match="no game to inspect"):
             env.game  # noqa: B018 (a property)
     finally:
         env.close()

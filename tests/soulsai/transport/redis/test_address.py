@@ -83,5 +83,5 @@ def test_the_certificate_must_be_one(tmp_path):
     with pytest.raises(TransportError, match="of use with TLS only"):
         Address.parse(JOIN.url(), ca)
     ca.write_text("not a certificate")
-    with pytest.raises(TransportError, match=r"ca\.crt once more"):
+    with pytest.raises(TransportError, match=r"ca\.crt again"):
         Address.parse(url, ca)

@@ -364,7 +364,7 @@ def test_tls_by_fingerprint(alice, admin, keys, make_gateway, tmp_path):
         fetch_welcome(replace(Address.parse(line), tls=False), 0.0, lambda text: None)
     assert given_certificate(*certificate[:2], trusted=True).fingerprint == ""
     (tmp_path / "gateway" / "gateway.key").write_text("damaged")
-    with pytest.raises(TransportError, match="no certificate and its key"):
+    with pytest.raises(TransportError, match="not a certificate and its key"):
         given_certificate(*certificate[:2])
     assert kept_certificate(tmp_path / "gateway", ["localhost"]).fingerprint != certificate.fingerprint
 
