@@ -65,13 +65,9 @@ class Run:
         """
         _refuse_existing(folder)
         versions = _versions(config_toml, preset, command)
-        try:
-            for name in FOLDERS:
-                (folder / name).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(folder, error) from error
         run = cls(folder)
         try:
+            _make_folders(folder)
             write_files(files or {}, run.data)
             write_atomically(folder / VERSIONS, json.dumps(versions, indent=1))
             write_atomically(folder / CONFIG, config_toml)
@@ -193,6 +189,14 @@ def default_folder(preset: str, root: Path = Path("runs")) -> Path:
         number += 1
         folder = root / f"{stem}-{number}"
     return folder
+
+
+def _make_folders(folder: Path) -> None:
+    try:
+        for name in FOLDERS:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
 
 
 def _refuse_existing(folder: Path) -> None:

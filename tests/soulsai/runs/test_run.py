@@ -68,6 +68,20 @@ def test_a_run_that_cannot_be_written_leaves_no_folder(tmp_path, monkeypatch):
     assert not (tmp_path / "x").exists()
 
 
+def test_a_run_of_which_not_all_folders_can_be_made_leaves_none(tmp_path, monkeypatch):
+    make = Path.mkdir
+
+    def full(folder, *arguments, **keywords):
+        if folder.name == "replay":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        make(folder, *arguments, **keywords)
+
+    monkeypatch.setattr(Path, "mkdir", full)
+    with pytest.raises(RunError, match="cannot be written"):
+        Run.create(tmp_path / "x", CONFIG, preset="iudex", command=[])
+    assert not (tmp_path / "x").exists()
+
+
 def test_an_empty_folder_may_become_a_run(tmp_path):
     (tmp_path / "x").mkdir()
     assert Run.create(tmp_path / "x", CONFIG, preset="iudex", command=[]).config_toml == CONFIG
