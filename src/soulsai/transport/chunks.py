@@ -75,9 +75,7 @@ def _check_header(header: Header, schema: Schema, run: str, limits: Limits) -> N
     _require(0 < header.steps <= header.rows * MOST_STEPS_PER_ROW,
              f"{header.steps} steps cannot be those of {header.rows} decisions")  # fmt: skip
     if schema.length:
-        _require(
-            header.rows % schema.length == 0, f"{header.rows} rows are not rollouts of {schema.length}"
-        )
+        _require(header.rows % schema.length == 0, f"{header.rows} rows are not rollouts of {schema.length}")
     _require_arrays(header, schema)
 
 
