@@ -10,7 +10,7 @@
 #define LONGEST_TURN_S 0.5
 #define UNEVEN_SHARE 0.05    /* of the time that has come in, so much passes in one turn of the loop */
 #define UNEVEN_LEAST_S 0.0002
-enum { REDRAW_TURNS = 64 };
+enum { REDRAW_TURNS = 64, NO_WINDOW = 3 };
 
 __declspec(dllexport) volatile struct test_block standin_test;
 struct switches switches = {.start = IN_ARENA, .driver = 1u << BY_DINPUT, .seed = 1, .crash_after = -1,
@@ -227,6 +227,7 @@ int main(int count, char **words) {
     HINSTANCE instance = GetModuleHandleW(NULL);
     memory_open(instance);
     window = open_window(instance, L"" WINDOW_TITLE, switches.width, switches.height);
+    if (!window) return NO_WINDOW; /* Wine gives its desktop ten seconds to appear, and goes on without a screen */
     screen_open(window, switches.width, switches.height);
     SetForegroundWindow(window);
     input_open(window, instance);

@@ -51,6 +51,10 @@ class StandinError(Exception):
     """The stand-in cannot be built, started or read."""
 
 
+class NoWindow(StandinError):
+    """Wine has no screen: beside busy programs its desktop can take longer than the ten seconds it is given."""
+
+
 # ---------------------------------------------------------------- what is needed, and building
 
 
@@ -179,7 +183,7 @@ def _die_with_us() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
-TRIES, WINE_FAILED = 5, 1359
+TRIES, WINE_FAILED, NO_WINDOW = 5, 1359, 3
 
 
 def _child(command: list[str], environment: Mapping[str, str] | None = None, **rest: Any) -> subprocess.Popen[bytes]:
@@ -227,6 +231,9 @@ class Prefix:
     def __init__(self, folder: Path, display: str) -> None:
         self.folder, self.display = folder, display
         _clone(_original(display), folder)
+        self._serve()
+
+    def _serve(self) -> None:
         self._server = _child([str(_which("wineserver")), "-f", "-p"], self.environment)
 
     @property
@@ -241,8 +248,17 @@ class Prefix:
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
+    def restart(self) -> None:
+        """Stop everything in the prefix, its desktop too; the next program gets a new one."""
+        self._stop()
+        self._serve()
+
     def close(self) -> None:
         """Stop everything in the prefix and remove it."""
+        self._stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _stop(self) -> None:
         server = str(_which("wineserver"))
         for action in ("-k", "-w"):
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -252,7 +268,6 @@ class Prefix:
         except subprocess.TimeoutExpired:
             self._server.kill()
             self._server.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def wine_environment(prefix: Path, display: str) -> dict[str, str]:
@@ -545,7 +560,8 @@ class Standin:
         limit = time.monotonic() + START_LIMIT_S
         while time.monotonic() < limit:
             if not self.is_running():
-                raise StandinError(f"the stand-in ended with code {self.process.returncode}")
+                kind = NoWindow if self.process.returncode == NO_WINDOW else StandinError
+                raise kind(f"the stand-in ended with code {self.process.returncode}")
             try:
                 self._block = self.memory.export("standin_test")
                 if self.memory.read(self._block, 8) == b"SOULSTST" and self.look().ticks > 0:
@@ -674,9 +690,16 @@ class Bench:
         """Start a stand-in in a room; only one at a time in each, so what still runs there is stopped first."""
         if room in self._running:
             self._running.pop(room).stop()
-        standin = Standin.start(executable or build(), *switches, environment=self.environment(room))
-        self._running[room] = standin
-        return standin
+        for left in reversed(range(TRIES)):
+            environment = self.environment(room)
+            try:
+                self._running[room] = Standin.start(executable or build(), *switches, environment=environment)
+                break
+            except NoWindow:
+                if environment is None or not left:
+                    raise
+                self.prefix(room).restart()
+        return self._running[room]
 
     def running(self, room: int = 0) -> Standin:
         """The stand-in in a room."""

@@ -9,7 +9,18 @@ from pathlib import Path
 
 import pytest
 import standin_kit
-from standin_kit import SCREENS, SOURCES, WAIT_LIMIT_S, NotThere, StandinError, XKeys, date_of, rate_of
+from standin_kit import (
+    SCREENS,
+    SOURCES,
+    WAIT_LIMIT_S,
+    NotThere,
+    NoWindow,
+    Standin,
+    StandinError,
+    XKeys,
+    date_of,
+    rate_of,
+)  # fmt: skip
 
 from soulsgym.spec import load_fight
 
@@ -219,6 +230,14 @@ def test_an_unknown_switch_ends_it(wine, standin_exe):
 
 
 # ---------------------------------------------------------------- the player
+
+
+def test_a_prefix_whose_desktop_has_no_screen_is_started_again(wine, standin_exe):
+    nowhere = {**wine.environment(), "DISPLAY": ":65000"}
+    wine.prefix().restart()  # what runs there has a desktop
+    with pytest.raises(NoWindow):
+        Standin.start(standin_exe, environment=nowhere)
+    assert wine.start("--start", "arena").screen == "arena"
 
 
 @pytest.mark.parametrize(("held", "ahead", "right"), [("w", 1, 0), ("s", -1, 0), ("d", 0, 1), ("a", 0, -1)])
