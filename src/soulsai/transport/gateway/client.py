@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import selectors
 import socket
 import ssl
+import threading
 from types import TracebackType
 from typing import Any
 
@@ -165,6 +167,43 @@ class GatewayPipeline:
         return self
 
 
+class _TlsSocket(ssl.SSLSocket):
+    """One thread at a time: OpenSSL crashes, or breaks the connection, if one reads while another writes.
+
+    Not every Python keeps them apart, and a WebSocket is read by a thread of its own.
+    """
+
+    _turn: threading.Lock
+
+    def __new__(cls, *words: Any, **options: Any) -> _TlsSocket:
+        """With its lock: such sockets are made without their initialiser."""
+        self = super().__new__(cls, *words, **options)
+        self._turn = threading.Lock()
+        return self
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        """Write a part."""
+        with self._turn:
+            return super().send(data, flags)
+
+    def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
+        """Wait until something can be read; others may write meanwhile."""
+        while True:
+            with self._turn:
+                limit_s = self.gettimeout()
+                self.settimeout(0.0)
+                try:
+                    return super().recv(buflen, flags)
+                except ssl.SSLWantReadError:
+                    pass
+                finally:
+                    self.settimeout(limit_s)
+            with selectors.DefaultSelector() as ready:  # select() knows 1,024 sockets only
+                ready.register(self, selectors.EVENT_READ)
+                if not ready.select(limit_s):
+                    raise TimeoutError("the read operation timed out")
+
+
 def secured(plain: socket.socket, address: Address) -> ssl.SSLSocket:
     """The socket with TLS. The other end is known by the fingerprint in the address, or else by what the system trusts.
 
@@ -175,6 +214,7 @@ def secured(plain: socket.socket, address: Address) -> ssl.SSLSocket:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     else:
         context = ssl.create_default_context(cafile=str(address.ca) if address.ca else None)
+    context.sslsocket_class = _TlsSocket
     open_socket = context.wrap_socket(plain, server_hostname=address.host)
     if address.fingerprint:
         found = fingerprint_of(open_socket.getpeercert(binary_form=True) or b"")

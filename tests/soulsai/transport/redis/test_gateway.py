@@ -3,6 +3,7 @@
 import contextlib
 import os
 import socket
+import ssl
 import threading
 import time
 from dataclasses import replace
@@ -18,6 +19,7 @@ from benchmarks.hostile import gateway_flood, nonsense, open_gateway, say
 from soulsai.errors import TransportError
 from soulsai.transport.gateway import server as gateways
 from soulsai.transport.gateway.certificate import given_certificate, kept_certificate
+from soulsai.transport.gateway.client import secured
 from soulsai.transport.gateway.counts import gateway_part
 from soulsai.transport.gateway.messages import LATER, REFUSED, Clock, Get, Push, SendBeat, Waiting
 from soulsai.transport.gateway.quotas import (
@@ -367,6 +369,36 @@ def test_tls_by_fingerprint(alice, admin, keys, make_gateway, tmp_path):
     with pytest.raises(TransportError, match="not a certificate and its key"):
         given_certificate(*certificate[:2])
     assert kept_certificate(tmp_path / "gateway", ["localhost"]).fingerprint != certificate.fingerprint
+
+
+def test_one_thread_reads_while_another_writes(alice, tmp_path):
+    """A gateway may say something at any time; what came of it was broken connections, and a crash in the end."""
+    certificate = kept_certificate(tmp_path, ["localhost", "127.0.0.1"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate[:2])
+    connections, size, times = 30, 2000, 300
+
+    def echo():
+        for _ in range(connections):
+            with context.wrap_socket(door.accept()[0], server_side=True) as end:
+                while data := end.recv(4096):
+                    end.sendall(data)
+
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        threading.Thread(target=echo, daemon=True).start()
+        address = replace(alice, host="127.0.0.1", port=door.getsockname()[1], fingerprint=certificate.fingerprint)
+        for _ in range(connections):
+            with secured(socket.create_connection(door.getsockname(), 20.0), address) as end:
+                writer = threading.Thread(target=lambda end=end: [end.sendall(bytes(size)) for _ in range(times)])
+                writer.start()
+                came = 0
+                while came < size * times and (data := end.recv(4096)):
+                    came += len(data)
+                writer.join(20.0)
+                assert came == size * times
+                end.settimeout(0.01)
+                with pytest.raises(TimeoutError):
+                    end.recv(1)
 
 
 def test_addresses():
