@@ -28,6 +28,7 @@ from soulsai.transport.frames import Kind, encode
 from soulsai.transport.gateway.client import LARGEST_ANSWER, secured
 from soulsai.transport.gateway.messages import Clock, Get, Push, SendBeat, answers
 from soulsai.transport.links import Message, Progress
+from soulsai.transport.redis.access import user_lines
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import connect
 from soulsai.transport.redis.entries import HEAD, LARGEST_BEAT, write_beat, write_entry
@@ -48,6 +49,7 @@ class Member:
         self.client: Any = connect(address)
         self.sequence = self.pushed = 0
         self.idle: list[Any] = []
+        self.unfinished: list[Any] = []
 
     def chunk(self, rows: int = 8, episodes: int = 0, **columns: Any) -> Chunk:
         """Experience as CartPole's, but for these columns."""
@@ -86,6 +88,8 @@ class Member:
         """Hang up."""
         for client in (self.client, *self.idle):
             client.connection_pool.disconnect()
+        for connection in self.unfinished:
+            connection.disconnect()
 
 
 # What is said of experience and is not so
@@ -214,6 +218,17 @@ def many_connections(eve: Member, number: int = 30) -> None:
     eve.idle = [connect(eve.address) for _ in range(number)]
     for client in eve.idle:
         client.ping()
+
+
+def unfinished_messages(eve: Member, number: int = 8, size: int = 48 << 20) -> None:
+    """Large messages of which the last byte never comes: a server keeps them in memory, and has none for others."""
+    key = eve.keys.experience(eve.name)
+    begun = f"*3\r\n$5\r\nRPUSH\r\n${len(key)}\r\n{key}\r\n${size + 1}\r\n".encode()
+    for _ in range(number):
+        connection = eve.client.connection_pool.make_connection()
+        connection.connect()
+        eve.unfinished.append(connection)
+        connection.send_packed_command([begun, bytes(size)], check_health=False)
 
 
 def wrong_types(eve: Member) -> None:
@@ -391,6 +406,17 @@ def without_credentials(eve: Member, idle: int = 100, for_s: float = 2.0) -> lis
     return found
 
 
+def left_of(admin: Any, keys: Keys, name: str) -> list[str]:
+    """All that Redis holds of members whose name begins so, but what the learner has counted of them."""
+    found = [f"key {key.decode()}" for key in admin.scan_iter(match=f"*{name}*", count=1000)]
+    for key in (keys.names, keys.revoked):
+        found += [f"{key} {each.decode()}" for each in admin.smembers(key) if each.decode().startswith(name)]
+    for key in (keys.removed, f"{keys.prefix}invitations"):
+        found += [f"{key} {each.decode()}" for each in admin.hkeys(key) if each.decode().startswith(name)]
+    found += [f"user {line[1]}" for line in user_lines(admin) if line[1].startswith(name)]
+    return found + [f"connection of {one['user']}" for one in admin.client_list() if one["user"].startswith(name)]
+
+
 # Through a gateway
 
 
@@ -499,10 +525,12 @@ def gateway_guesses(address: Address, place: str = "", number: int = 30) -> None
 def gateway_frames(address: Address, place: str = "", frame: bytes = PING, for_s: float = 5.0) -> None:
     """Frames of nothing, as many as are taken: pings, or pieces of a message that never ends."""
     until_s = time.monotonic() + for_s
+    beginning = BEGINNING if frame == PIECE else b""
     with open_gateway(address, place) as found, suppress(OSError):
-        found.socket.sendall(BEGINNING if frame == PIECE else b"")
         while time.monotonic() < until_s:
-            found.socket.sendall(frame * 10_000)
+            with found.protocol_mutex:  # two threads that write to one TLS socket at once crash the interpreter
+                found.socket.sendall(beginning + frame * 10_000)
+            beginning = b""
 
 
 def gateway_greed(address: Address, place: str = "", for_s: float = 5.0) -> None:

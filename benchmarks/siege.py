@@ -39,7 +39,7 @@ from soulsai.algorithms.algorithm import algorithm_of
 from soulsai.config import load_preset, with_settings
 from soulsai.experience import Sizes
 from soulsai.runs.fleet_file import read_fleet
-from soulsai.transport.redis.access import invite, user_lines
+from soulsai.transport.redis.access import invite
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import connect
 from soulsai.transport.redis.keys import Keys
@@ -94,7 +94,7 @@ OVER_REDIS: Mapping[str, Sequence[Attack]] = {
     "forger": (hostile.damaged_frames, hostile.bombs),
     "pulse": (hostile.false_heartbeat, hostile.heartbeats_of_tomorrow, hostile.fill_heartbeats),
     "crowd": (hostile.many_heartbeats,),
-    "heavy": (lambda eve: hostile.fill_memory(eve, MEMORY_MB // 3),),
+    "heavy": (lambda eve: hostile.fill_memory(eve, MEMORY_MB // 3), hostile.unfinished_messages),
     "flood": (hostile.many_messages,),
     "trickle": (hostile.small_chunks,),
     "wedge": (hostile.forbidden_commands, hostile.wrong_types),
@@ -368,20 +368,10 @@ class Siege:
         if done.returncode:
             self.fail(f"souls invitations --revoke: {done.stderr.strip()}")
         until_s = time.monotonic() + GONE_S
-        while (found := self.left_over()) and time.monotonic() < until_s:
+        while (found := hostile.left_of(self.admin, self.keys, EVIL)) and time.monotonic() < until_s:
             self._look()
             time.sleep(LOOK_S)
         self.seen.left = found
-
-    def left_over(self) -> list[str]:
-        """All that Redis holds of hostile members."""
-        found = [f"key {key.decode()}" for key in self.admin.scan_iter(match=f"*{EVIL}*", count=1000)]
-        for kind, each in (("names", self.keys.names), ("revoked", self.keys.revoked)):
-            found += [f"{kind} {name.decode()}" for name in self.admin.smembers(each) if EVIL in name.decode()]
-        for key in (self.keys.removed, f"{self.keys.prefix}invitations"):
-            found += [f"{key} {name.decode()}" for name in self.admin.hkeys(key) if EVIL in name.decode()]
-        found += [f"user {line[1]}" for line in user_lines(self.admin) if EVIL in line[1]]
-        return found + [f"connection of {one['user']}" for one in self.admin.client_list() if EVIL in one["user"]]
 
     # What is looked at
 

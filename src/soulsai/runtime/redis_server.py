@@ -45,6 +45,8 @@ INSTALL = {
     "win32": "Redis has none for Windows, so run souls serve in WSL2 with redis-server installed there",
 }
 """The way to get a server, by system."""
+CLIENTS_SHARE, LEAST_CLIENTS_MB = 4, 64
+"""The part of its memory that messages on their way to a server may take, and the least that it is given."""
 LOOPBACK = "127.0.0.1"
 EVERYWHERE = ("0.0.0.0", "::", "*")
 READY_S = 180.0
@@ -132,7 +134,7 @@ class OwnServer:
         `names` are further host names that its certificate is to hold for. `stopping` ends the wait for its answer.
         """
         program = program or find_server()
-        _check_version(program)
+        version = _checked_version(program)
         folder = folder.absolute()
         make_private_folder(folder)
         with ExitStack() as held:
@@ -147,7 +149,7 @@ class OwnServer:
                 "::1" if host in ("::", "::1") else LOOPBACK,
                 state.port, ADMIN, state.password, run, tls, certificates.ca if certificates else None,
             )  # fmt: skip
-            _write_config(folder, _binds(host), state.port, certificates, memory_mb)
+            _write_config(folder, _binds(host), state.port, certificates, memory_mb, version)
             _write_users(folder, state.password)
             server = cls(folder, program, address, certificates, stopping)
             server._launch(ready_s)
@@ -256,13 +258,14 @@ def kept_server(folder: Path, say: Callable[[str], None], **settings: Any) -> It
             server.stop(0.0)
 
 
-def _check_version(program: Path) -> None:
+def _checked_version(program: Path) -> tuple[int, ...]:
     version = server_version(program)
     if version < OLDEST:
         raise TransportError(
             f"{program}: is version {_dotted(version)}, and {_dotted(OLDEST)} or newer is needed for users with rights "
             "of their own: update it"
         )
+    return version
 
 
 def _read_state(folder: Path) -> _State | None:
@@ -308,12 +311,13 @@ def _binds(host: str) -> list[str]:
 
 
 def _write_config(
-    folder: Path, binds: Sequence[str], port: int, certificates: Certificates | None, memory_mb: int
-) -> None:
+    folder: Path, binds: Sequence[str], port: int, certificates: Certificates | None, memory_mb: int,
+    version: tuple[int, ...],
+) -> None:  # fmt: skip
     # appendfsync: every write is in the file before it is answered, so a killed server has lost nothing that it
     # acknowledged. With "everysec" answers run ahead of the file while the disk is busy. Only a power cut takes what
     # the system had not yet put on the disk. The limits of buffers and values are for a client that does not read its
-    # answers, or that sends without end.
+    # answers, or that sends without end; all together have a share of the memory, and whoever holds most is hung up on.
     text = f"""bind {" ".join(binds)}
 protected-mode yes
 port {0 if certificates else port}
@@ -339,6 +343,8 @@ client-output-buffer-limit normal 0 256mb 30
 client-query-buffer-limit 256mb
 proto-max-bulk-len 64mb
 """
+    if version >= (7,):
+        text += f"maxmemory-clients {max(memory_mb // CLIENTS_SHARE, LEAST_CLIENTS_MB)}mb\n"
     if certificates:
         text += f"""tls-port {port}
 tls-cert-file {_quoted(certificates.certificate)}

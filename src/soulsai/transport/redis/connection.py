@@ -7,6 +7,7 @@ import random
 import ssl
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import redis
@@ -65,11 +66,12 @@ class Stopped(Exception):
     """The caller was told to stop while it waited."""
 
 
-def connect(address: Address, *, limit_s: float = 5.0, client: str = "souls") -> Any:
+def connect(address: Address, *, limit_s: float = 5.0, client: str = "souls", keep: bool = False) -> Any:
     """A client with answers as bytes; it connects with its first command, and again after a connection was lost.
 
     Each answer has `limit_s` to come, so commands that block have to block for less. Nothing is tried twice. At the
-    address of a gateway it can do what a worker does.
+    address of a gateway it can do what a worker does. With `keep` a server that has too little memory for the messages
+    of its clients hangs up on others first.
     """
     if address.is_gateway:
         from soulsai.transport.gateway.client import GatewayClient  # which needs the addresses of this package
@@ -90,8 +92,16 @@ def connect(address: Address, *, limit_s: float = 5.0, client: str = "souls") ->
         retry=RedisRetry(NoBackoff(), 0),
         client_name=client,
         driver_info=None,  # Otherwise the library tells its name, which workers have no right to.
+        redis_connect_func=_keep if keep else None,
         **(_tls(address) if address.tls else {}),
     )
+
+
+def _keep(connection: Any = None) -> None:
+    connection.on_connect()
+    connection.send_command("CLIENT", "NO-EVICT", "ON")
+    with suppress(ResponseError):  # before Redis 7, or without the right to
+        connection.read_response()
 
 
 def _tls(address: Address) -> dict[str, Any]:

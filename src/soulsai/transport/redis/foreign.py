@@ -39,6 +39,8 @@ def shortcomings(admin: redis.Redis) -> list[str]:
         found.append("forgets who is invited when it restarts: give it an aclfile")
     if int(largest := settings.get("proto-max-bulk-len", LARGEST_BODY)) < LARGEST_BODY:
         found.append(f"hangs up on large messages (proto-max-bulk-len {largest}): set it to 64mb or more")
+    if str(settings.get("maxmemory-clients", "?")) == "0":
+        found.append("keeps messages that never end (maxmemory-clients 0): set it to a quarter of its memory")
     return [f"this Redis {sentence}" for sentence in found]
 
 

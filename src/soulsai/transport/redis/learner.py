@@ -206,7 +206,7 @@ class RedisLearnerLink(LearnerLink):
         """
         super().__init__()
         self._keys, self._place = Keys(address.run), address.place
-        self._client: Any = connect(address, client="souls-learner")
+        self._client: Any = connect(address, client="souls-learner", keep=True)
         texts = (TAKE_OVER, LISTS, WRITE, STATE, USAGE, CLEAR, FORGET)
         self._scripts = {text: self._client.register_script(text) for text in texts}
         self._retry = Retry(address, 0.0)
@@ -353,21 +353,25 @@ class RedisLearnerLink(LearnerLink):
             return
         keys = [key for name in self._names for key in (self._keys.experience(name), self._keys.beats(name))]
         used = self._run(USAGE, keys, [MOST_BEATS])
-        connections = self._connections()
+        connections, buffers = self._connections()
         for name, (in_redis, fields, length) in zip(self._names, used, strict=True):
             messages, read = self._read_of.pop(name, (0.0, 0.0))
             too_much = self._quota.exceeded(
-                memory=in_redis, waiting=length - self._max_chunks, workers=fields, connections=connections[name],
-                messages_per_s=messages / passed_s, bytes_per_s=read / passed_s,
+                memory=in_redis + buffers[name], waiting=length - self._max_chunks, workers=fields,
+                connections=connections[name], messages_per_s=messages / passed_s, bytes_per_s=read / passed_s,
             )  # fmt: skip
             if too_much:
                 self._lock_out(name, too_much)
 
-    def _connections(self) -> Counter[str]:
-        if time.monotonic() < self._next_count_s:
-            return Counter()
-        self._next_count_s = time.monotonic() + COUNT_S
-        return Counter(str(client["user"]) for client in self._client.client_list())
+    def _connections(self) -> tuple[Counter[str], Counter[str]]:
+        """How many each name has, and how much memory they hold: messages that were begun and not ended."""
+        number, memory = Counter[str](), Counter[str]()
+        if time.monotonic() >= self._next_count_s:
+            self._next_count_s = time.monotonic() + COUNT_S
+            for client in self._client.client_list():
+                number[str(client["user"])] += 1
+                memory[str(client["user"])] += int(client.get("qbuf", 0)) + int(client.get("argv-mem", 0))
+        return number, memory
 
     def _lock_out(self, name: str, why: str) -> None:
         keys = [self._keys.experience(name), self._keys.beats(name)]

@@ -64,6 +64,17 @@ def test_large_messages_that_are_not_taken(boss):
     assert "proto-max-bulk-len 1048576" in told[0]
 
 
+def test_messages_that_never_end(boss):
+    before = boss.config_get("maxmemory-clients")
+    if not before:
+        pytest.skip("before Redis 7 a server does not limit them")
+    boss.config_set("maxmemory-clients", 0)
+    told = shortcomings(boss)
+    boss.config_set("maxmemory-clients", *before.values())
+    assert len(told) == 1
+    assert "maxmemory-clients 0" in told[0]
+
+
 def test_one_that_is_too_old(admin, monkeypatch):
     monkeypatch.setattr(type(admin), "info", lambda self, section: {"redis_version": "6.0.16"})
     with pytest.raises(TransportError, match=r"6\.0\.16, and 6\.2 or newer"):

@@ -1,12 +1,14 @@
 """A member with valid credentials who means harm and speaks the raw protocol, against a learner that learns."""
 
 import json
+import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from redis.exceptions import ConnectionError, NoPermissionError
+from redis.exceptions import ConnectionError, NoPermissionError, RedisError
 from redis_kit import until
 
 import soulsai.transport.redis.learner as learner_module
@@ -56,8 +58,8 @@ def siege(address, admin, keys, make_learner, monkeypatch):
     def settle():
         """Let the learner take everything in, and hold it in a checkpoint."""
         metrics = {}
-        until(lambda: metrics.update(loop.iterate()) or not link._inboxes or not any(
-            admin.llen(keys.experience(name)) > len(link._inboxes[name].read) for name in ("bob", "eve")))  # fmt: skip
+        until(lambda: metrics.update(loop.iterate()) or not any(
+            admin.llen(keys.experience(name)) > len(inbox.read) for name, inbox in link._inboxes.items()))  # fmt: skip
         loop.source.saving()()
         return metrics
 
@@ -263,6 +265,106 @@ def test_a_flood_of_small_chunks_delays_nobody(siege, monkeypatch):
         siege.loop.source.saving()()
     assert siege.loop.source._number > 3
     until(lambda: siege.loop.iterate() is None or flood_is_counted(siege))
+
+
+TURN_S, TURNS = 0.05, 24
+SOON_S = 30.0
+"""On a busy machine, with the attacker in a thread of the same process; rates are for benchmarks/siege.py."""
+
+
+def test_messages_that_are_never_finished_take_no_memory_from_others(siege, server):
+    """All clients together have a part of the server's memory, and the learner is never hung up on."""
+    if int(siege.admin.info("server")["redis_version"].partition(".")[0]) < 7:
+        pytest.skip("before Redis 7 a server does not limit them; the learner locks such names out")
+    with suppress(RedisError, OSError):
+        hostile.unfinished_messages(siege.eve, 30)
+    assert siege.admin.info("memory")["mem_clients_normal"] <= 64 << 20
+    siege.bob.send()
+    siege.settle()
+    assert siege.of("bob")["stored"] == 8
+    (learner,) = [one for one in siege.admin.client_list() if one["name"] == "souls-learner"]
+    assert "e" in learner["flags"]  # no-evict
+
+
+def test_a_flood_at_the_end_does_not_put_it_off(siege, monkeypatch):
+    monkeypatch.setattr(serve, "LEAVE_S", 1.0)
+    is_over, rounds = threading.Event(), []
+
+    def go():
+        while not is_over.is_set() and len(rounds) < 1000:
+            with suppress(RedisError, OSError):
+                siege.eve.beat()
+                hostile.small_chunks(siege.eve, 100)
+            rounds.append(time.monotonic())
+
+    attacker = threading.Thread(target=go)
+    attacker.start()
+    try:
+        until(lambda: len(rounds) > 3)
+        siege.loop.iterate()
+        serve._let_go(siege.address, siege.said.append)
+        ended_s = time.monotonic()
+        until(lambda: rounds[-1] > ended_s)  # it goes on
+    finally:
+        is_over.set()
+        attacker.join(60.0)
+
+
+COUNTED = (
+    hostile.too_many_steps, hostile.leaping_sequences, hostile.too_many_rows, hostile.impossible_episodes,
+    hostile.no_numbers, hostile.damaged_frames, hostile.bombs, hostile.many_heartbeats, hostile.fill_heartbeats,
+    hostile.fill_memory, hostile.unfinished_messages, hostile.many_messages, hostile.small_chunks,
+    hostile.many_connections,
+)  # fmt: skip
+IN_VAIN = (
+    hostile.false_clocks, hostile.false_heartbeat, hostile.heartbeats_of_tomorrow, hostile.wrong_types,
+    hostile.forbidden_commands,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", [*COUNTED, *IN_VAIN])
+def test_whatever_a_member_does(siege, attack):
+    """Over and over: all of an honest one's rows come in meanwhile, it is counted, and revoking it leaves nothing."""
+    is_over = threading.Event()
+
+    def go():
+        while not is_over.wait(0.02):
+            with suppress(RedisError, OSError):
+                attack(siege.eve)
+
+    def play():
+        for turn in range(TURNS):
+            time.sleep(max(0.0, began_s + turn * TURN_S - time.monotonic()))
+            siege.bob.send()
+
+    attacker, player = threading.Thread(target=go), threading.Thread(target=play)
+    began_s = time.monotonic()
+    attacker.start()
+    player.start()
+    try:
+        until(lambda: siege.loop.iterate() is not None and are_in(siege), SOON_S)
+        until(lambda: siege.loop.iterate() is not None and (attack in IN_VAIN or is_counted(siege)))
+        revoke(siege.admin, siege.keys, "eve")
+        until(lambda: siege.loop.iterate() is not None and not hostile.left_of(siege.admin, siege.keys, "eve"), 5.0)
+    finally:
+        is_over.set()
+        attacker.join(60.0)
+    siege.bob.send()
+    siege.settle()
+    assert siege.of("bob")["stored"] == 8 * siege.bob.sequence
+    assert siege.loop.learner.is_finite()
+    assert not siege.report(check=True)["open"]
+
+
+def are_in(siege):
+    siege.loop.source.saving()()
+    return siege.of("bob")["stored"] == 8 * TURNS
+
+
+def is_counted(siege):
+    report = siege.report()
+    dropped = {account.worker: account.dropped for account in siege.link.accounts()}.get(EVE, {})
+    return dropped or report["unreadable"].get("eve") or "quota" in report["refused"].get("eve", {})
 
 
 def flood_is_counted(siege):
