@@ -23,6 +23,7 @@ from soulsai.adapting.adapt import STATE, Adaptation
 from soulsai.config import config_to_toml
 from soulsai.evaluation.evaluate import evaluate
 from soulsai.learning.loading import load_trained
+from soulsai.runs.run import Run
 from soulsai.runtime import Fleet
 from soulsgym.rehearsal.engine import RehearsalOptions
 
@@ -41,12 +42,16 @@ def win_rate(agent: Path, hidden: Path, fights: int) -> float:
     return evaluate(fighter, fights, boss=BOSS, game=RehearsalOptions(str(hidden))).win_rate
 
 
+def _is_finished(folder: Path) -> bool:
+    return (folder / "config.toml").exists() and Run.open(folder).status().state == "finished"
+
+
 def train_oracle(agent: Path, hidden: Path, folder: Path, steps: int, settings: Sequence[str]) -> Path:
     """The agent trained on the true file for as long as an adaptation trains."""
+    if _is_finished(folder):
+        return folder
     if (folder / "config.toml").exists():
         fleet = Fleet.resumed(folder, check=False)
-        if fleet.run.status().state == "finished":
-            return folder
     else:
         config = load_trained(str(agent)).config
         assert config is not None
@@ -61,12 +66,12 @@ def train_oracle(agent: Path, hidden: Path, folder: Path, steps: int, settings: 
 
 def from_nothing(hidden: Path, folder: Path, options: argparse.Namespace) -> float:
     """The win rate of a learner that plays in the target alone."""
-    if (folder / "config.toml").exists():
-        fleet = Fleet.resumed(folder, check=False)
-    else:
-        own = [f"run.steps={options.peer_steps}", *options.settings]
-        fleet = Fleet.begin(FROM_NOTHING, folder, [*IN_TARGET, *own], check=False)
-    if fleet.run.status().state != "finished":
+    if not _is_finished(folder):
+        if (folder / "config.toml").exists():
+            fleet = Fleet.resumed(folder, check=False)
+        else:
+            own = [f"run.steps={options.peer_steps}", *options.settings]
+            fleet = Fleet.begin(FROM_NOTHING, folder, [*IN_TARGET, *own], check=False)
         fleet.train(game=RehearsalOptions(str(hidden)))
     return win_rate(folder, hidden, options.fights)
 

@@ -208,7 +208,7 @@ def _file_name(settings: EvaluationSettings, candidates: list[Candidate]) -> str
     parts += [f"randomize-{settings.randomize:g}"] if settings.randomize else []
     parts += [f"phase-{settings.phase}"] if not settings.full else []
     parts += ["no-hit"] if settings.no_hit else []
-    parts += ["game"] if settings.engine == "game" else []
+    parts += [settings.engine] if settings.engine != "sim" else []
     return re.sub(r"[^A-Za-z0-9_.-]", "_", "-".join(parts))
 
 

@@ -41,7 +41,7 @@ def print_evaluation(evaluation: Evaluation, *, title: str = "", console: Consol
 
     out, settings = console or Console(highlight=False), evaluation.settings
     out.print(Text(f"{title} {evaluation.headline}".strip(), style="bold"), soft_wrap=True)
-    seed = "" if settings.engine == "game" else f"seed {settings.seed}, "
+    seed = "" if settings.engine != "sim" else f"seed {settings.seed}, "
     limit = f"at most {settings.step_limit / 10:,.0f} s each, greedy"
     out.print(Text(f"{kind_of(evaluation)}, {seed}{limit}"), soft_wrap=True)
     for table in tables_of(evaluation):

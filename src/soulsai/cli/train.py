@@ -174,7 +174,7 @@ def train(
     else:
         run, config = options.open()
     with removed_if_refused(run, resume=options.resume):
-        _refuse_mix(config, game, workers)
+        _refuse_mix(config, game, workers, flags.rehearse)
         from soulsai.runtime import Fleet
 
         with options.session(run, config, page=dashboard) as (view, stop, sinks):
@@ -189,7 +189,7 @@ def train(
     conclude(run, outcome, again=again, interrupted=stop())
 
 
-def _refuse_mix(config: Config, game: TargetOptions | None, workers: int) -> None:
+def _refuse_mix(config: Config, game: TargetOptions | None, workers: int, rehearse: str = "") -> None:
     in_game = config.world == "fight" and config.fight.engine == "game"
     if in_game and workers:
         raise ConfigError(
@@ -197,7 +197,8 @@ def _refuse_mix(config: Config, game: TargetOptions | None, workers: int) -> Non
             "souls join --env-backend game for each game"
         )
     if game and not in_game:
-        raise ConfigError("--game: this run trains in the simulator; leave it out, or start a new run with it")
+        given = f"--rehearse {rehearse}" if rehearse else "--game"
+        raise ConfigError(f"{given}: this run trains in the simulator; leave it out, or start a new run with it")
     if in_game and not game:
         raise ConfigError('this run plays in the running game (fight.engine = "game"); say so with --game')
 

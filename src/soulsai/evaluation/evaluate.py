@@ -17,6 +17,7 @@ from soulsai.evaluation.tally import Tally
 from soulsgym.actions import NOTHING, controls_of
 from soulsgym.engine import Engine, standard_starts
 from soulsgym.errors import GameError, MisuseError
+from soulsgym.rehearsal.engine import RehearsalOptions
 from soulsgym.sim.engine import SimEngine
 from soulsgym.spec import STANDARD, FightSpec, load_fight
 from soulsgym.spec.population import evaluation_specs
@@ -65,7 +66,7 @@ def evaluate(
     specs = evaluation_specs(boss, variant)
     settings = EvaluationSettings(
         boss, variant, phase, full, float(randomize), random_pose, step_limit, no_hit, seed, fights * len(specs),
-        "game" if game else "sim",
+        "rehearsal" if isinstance(game, RehearsalOptions) else "game" if game else "sim",
     )  # fmt: skip
     tally = Tally(specs[0], knows_dodges=game is None)
     # As many in every round, or nearly: a round takes as long as its longest fight.

@@ -64,7 +64,7 @@ class EvaluationSettings:
     no_hit: bool
     seed: int
     fights: int
-    engine: str = "sim"  # or game
+    engine: str = "sim"  # or game, or rehearsal
 
     @property
     def draw_seeds(self) -> tuple[int, ...]:

@@ -79,7 +79,7 @@ def kind_of(evaluation: Evaluation) -> str:
         f"randomize {settings.randomize:g}" if settings.randomize else "",
         "random poses" if settings.random_pose else "",
         "no hit allowed" if settings.no_hit else "",
-        "in the game" if settings.engine == "game" else "",
+        {"game": "in the game", "rehearsal": "in a rehearsal"}.get(settings.engine, ""),
         f"{evaluation.taken_over_by} from phase 2 on" if evaluation.taken_over_by else "",
     ]
     who = f"{short_name(settings.boss)} ({short_name(settings.variant)})"
@@ -157,7 +157,7 @@ def _attacks(evaluation: Evaluation) -> Table:
     """The most harmful first."""
     heads = ("attack", "seen", "hits", "dodge\nrate", "damage\nper fight", "share of\ndamage", "deaths")
     rows = [
-        (attack_name(evaluation, each.name), each.started, each.hits,
+        (attack_name(evaluation, each.name), each.started or None, each.hits,
          None if each.dodge_rate is None else Bar(each.dodge_rate),
          f"{each.damage / evaluation.fights:,.1f}", Bar(evaluation.damage_share(each)), each.deaths)
         for each in sorted(evaluation.attacks, key=lambda attack: -attack.damage)

@@ -120,7 +120,10 @@ def main() -> None:
     replies.write(json.dumps(about).encode() + b"\n")
     replies.flush()
     if "error" not in about:
-        serve(target, sys.stdin.buffer, replies)
+        try:
+            serve(target, sys.stdin.buffer, replies)
+        except BrokenPipeError:
+            os._exit(1)  # whoever asked was killed, and nobody is left to tell
 
 
 if __name__ == "__main__":

@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import soulsai
+from soulsai.cli.main import app
 from soulsgym.spec.draw import write_overlay
 
 TELLS_WHO_OPENS = """
@@ -59,3 +61,15 @@ def test_nothing_else_opens_the_file(souls, command):
     opened = souls(*command)
     assert opened
     assert [who for who in opened if " -m soulsgym.rehearsal.target " not in who] == []
+
+
+def test_an_evaluation_says_that_it_was_rehearsed(tmp_path):
+    write_overlay(tmp_path / "hidden.toml", "iudex", 7)
+    told = CliRunner().invoke(
+        app, ["eval", "player:idle", "--fights", "1", "--rehearse", str(tmp_path / "hidden.toml")]
+    )
+    assert told.exit_code == 0, told.output
+    assert "in a rehearsal" in told.stdout
+    assert "in the game" not in told.stdout
+    rows = [line.split("│") for line in told.stdout.split("\n") if "│" in line and "%" in line]
+    assert [cells[2].strip() for cells in rows if cells[2].strip() == "0"] == []  # how often an attack was seen

@@ -128,6 +128,15 @@ def test_a_process_that_ends(own_target):
         own_target.step(ACTION_CONTROLS[[NOTHING]])
 
 
+def test_when_whoever_asked_was_killed_it_ends_without_a_word(own_target, capfd):
+    process = own_target._process
+    process.stdout.close()
+    process.stdin.write(rehearsal.RESET + standard_starts(1).tobytes())
+    process.stdin.close()
+    assert process.wait(60) == 1
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no signal stops a process here")
 def test_a_process_that_does_not_answer(own_target, monkeypatch):
     monkeypatch.setattr(rehearsal, "ANSWER_S", 0.5)
