@@ -21,7 +21,7 @@ check: WORKERS ?= logical
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test check lint format bench redis wine browser prometheus speed wheel wheels lower-bounds ecosystem clean
+.PHONY: help setup train test check lint compiled format bench redis wine browser prometheus speed wheel wheels lower-bounds ecosystem clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,7 +31,8 @@ train: $(TRAIN_SETUP) ## train an agent that beats Iudex Gundyr, evaluate it, wr
 
 setup: $(SETUP) ## build .venv with everything needed to develop and test
 
-test: lint redis wine browser prometheus ## check style and types, then run every test
+test: redis wine browser prometheus $(SETUP) ## check style and types, then run every test
+	@$(MAKE) --no-print-directory --jobs=2 lint compiled
 	@echo "pytest: running the tests"
 	@$(BIN)/pytest -n $(WORKERS) --durations=40 --durations-min=5
 
@@ -47,6 +48,11 @@ lint: $(SETUP) ## check style and types
 	@$(BIN)/mypy --num-workers 2 || { [ $$? -eq 2 ] && $(BIN)/mypy; }  # its processes fail to meet on a busy machine
 	@echo "lint-imports: checking which package imports which"
 	@$(BIN)/lint-imports --no-logo
+
+# Once, instead of by every process that runs tests: the simulator, and the tests themselves.
+compiled: $(SETUP)
+	@$(BIN)/python tools/compile_kernels.py
+	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
 
 format: $(SETUP) ## rewrite the code in the project's style
 	@$(BIN)/ruff check --fix

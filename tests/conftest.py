@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import sys
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,6 +21,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 sys.path.insert(0, str(Path(__file__).parent / "standin"))
 from standin_fixtures import *  # noqa: F403 (fixtures with which a test gets a game that runs)
 
+# In memory, where there is enough of it: thousands of folders are made, and every file of a run is synced to disk.
+if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 8 << 30:
+    tempfile.tempdir = os.environ.setdefault("TMPDIR", "/dev/shm")
+
 # Compiled once and kept, not again by every process that a test starts: that alone is ten seconds for each worker.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -34,8 +39,10 @@ GROUPS = {
 SHARED = {"wine": ("wine", "fights"), "browser": ("browser",), "site": ("browser",)}
 """Fixtures that take long to make, and the groups that a test with them may belong to; the first is its mark."""
 SLOW = re.compile(
-    r"/(packaging|benchmarks)/|/soulsai/(acting|algorithms|cli|learning|processes|runtime|sweeps|transport/redis)/"
-    r"|/test_(child|events|distributions|local)\b"
+    r"/(packaging|benchmarks|ecosystem|rehearsal)/"
+    r"|/soulsai/(acting|adapting|algorithms|cli|learning|processes|runtime|sharing|sweeps|transport/redis)/"
+    r"|/test_(autopsy|calibrate|child|compiling|deploy|distributions|events|fight_terminal|local|registry|render|scenes|video"
+    r"|watcher|window)\b"
 )
 """Files whose tests train, or start processes and servers: all of them are slow, as is what needs a trained run."""
 LONGEST = (*GROUPS, "tests/faults/test_faults.py", "tests/packaging/test_wheel.py")
@@ -54,8 +61,8 @@ def group_of(nodeid):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """-n logical: a worker for each core; -n auto: one more, since the tests with Wine mostly wait. Four at most."""
-    return min((os.cpu_count() or 1) + (config.option.numprocesses == "auto"), 4)
+    """-n logical: a worker for each core; -n auto: two more, since tests with Wine and with servers wait a lot."""
+    return min((os.cpu_count() or 1) + 2 * (config.option.numprocesses == "auto"), 6)
 
 
 @pytest.hookimpl(optionalhook=True)

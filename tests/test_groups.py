@@ -44,7 +44,7 @@ def test_every_shared_fixture_and_long_group_has_its_files(suite):
     assert {name for name, pattern in suite.GROUPS.items() if any(map(pattern.search, files))} == set(suite.GROUPS)
 
 
-@pytest.mark.parametrize(("cores", "auto", "logical"), [(1, 2, 1), (2, 3, 2), (3, 4, 3), (64, 4, 4), (None, 2, 1)])
+@pytest.mark.parametrize(("cores", "auto", "logical"), [(1, 3, 1), (2, 4, 2), (3, 5, 3), (64, 6, 6), (None, 3, 1)])
 def test_workers(suite, monkeypatch, cores, auto, logical):
     monkeypatch.setattr("os.cpu_count", lambda: cores)
     for word, number in (("auto", auto), ("logical", logical)):

@@ -155,12 +155,13 @@ def test_what_is_chosen_or_left_out_is_there(file):
 def test_what_goes_wrong_under_windows_is_seen(under_windows, tmp_path):
     """A rig that shows only success would show nothing."""
     sample = tmp_path / "test_sample.py"
+    words = (windows_path(sample), "--confcutdir", windows_path(tmp_path))
     sample.write_text("import sys\ndef test_fails(): assert sys.platform == 'linux', 'this is ' + sys.platform\n")
-    assert "this is win32" in under_windows(windows_path(sample))
+    assert "this is win32" in under_windows(*words)
     sample.write_text("import ctypes\ndef test_crashes(): ctypes.CDLL('ucrtbase').abort()\n")
-    assert "without a report" in under_windows(windows_path(sample))
+    assert "without a report" in under_windows(*words)
     sample.write_text("import time\ndef test_sleeps(): time.sleep(600)\n")
-    assert "not done after 1 s" in under_windows(windows_path(sample), limit_s=1.0)
+    assert "not done after 1 s" in under_windows(*words, limit_s=1.0)
 
 
 PASSED = '<testcase classname="a" name="b"/>'

@@ -55,7 +55,7 @@ def test_closed_actions_have_no_say(chain_batch):
 @pytest.mark.parametrize("share", [0.2, 0.8])
 def test_the_temperature_keeps_the_entropy(share, chain_batch):
     learner = made(target_entropy=share, temperature=0.5)
-    for _ in range(3000):
+    for _ in range(1500):
         _, metrics = learner.learn(chain_batch())
     assert float(metrics["policy/entropy"]) == pytest.approx(share * math.log(2.0), abs=0.1)
 

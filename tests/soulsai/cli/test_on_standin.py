@@ -87,7 +87,7 @@ def test_fights_in_the_game_are_recorded_like_any_other(start_standin, tmp_path)
     ends = [int(recording.fights["outcome"][high - 1]) for _, high in recording.bounds()]
     assert ends == [Outcome.DIED] * 2
     assert (recording.fights["player_hp"][[high - 1 for _, high in recording.bounds()], 0] == 0.0).all()
-    result = CliRunner().invoke(app, ["fidelity", str(file)])
+    result = CliRunner().invoke(app, ["fidelity", str(file)], env={"COLUMNS": "200"})
     assert "boss root motion" in result.stdout
 
 

@@ -408,14 +408,12 @@ def wait_for_players(souls, name, workers=1, limit_s=LIMIT_S):
 
 @pytest.mark.slow
 @pytest.mark.faults
-@pytest.mark.parametrize("preset", ["cartpole-dqn", "cartpole-ppo"])
-def test_a_fleet_from_start_to_end(souls, preset):
+def test_a_fleet_from_start_to_end(souls):
     folder = souls.folder / "runs" / "mine"
     settings = sets(
         "run.steps=100000000", *SMALL, "fleet.beat_s=0.3", "fleet.hang_s=600", "gym.number=4", "fleet.chunk_rows=64",
-        "ppo.minibatch=64",
     )  # fmt: skip
-    server = souls.start("serve", "serve", preset, "--accept-all", "--plain", "--run", "runs/mine", *settings)
+    server = souls.start("serve", "serve", "cartpole-dqn", "--accept-all", "--plain", "--run", "runs/mine", *settings)
     url = souls.wait_for("serve", r"souls join (redis://friend:\S+)")[1]
     friend = souls.start("friend", "join", "--workers", 2, SOULS_URL=url)
     souls.wait_for("friend", "joined mine-")

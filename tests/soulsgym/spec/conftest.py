@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import shutil
 import tomllib
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from soulsgym.spec import STANDARD, FightSpec, load_fight
 from soulsgym.spec.fight import DATA
 
 PARSE = tomllib.loads
+PARSED: dict[str, bytes] = {}
 
 
 class DataFolder:
@@ -46,6 +46,8 @@ class DataFolder:
 
     def write(self, file: str, content: str | dict[str, Any]) -> None:
         text = content if isinstance(content, str) else tomli_w.dumps(content)
+        if not isinstance(content, str):
+            PARSED[text] = pickle.dumps(content)
         (self.path / file).write_text(text, encoding="utf-8")
 
     def load(self, variant: str = STANDARD) -> FightSpec:
@@ -74,14 +76,11 @@ class DataFolder:
         return content, last if isinstance(content, list) else str(last)
 
 
-@cache
-def _pickled(text: str) -> bytes:
-    return pickle.dumps(PARSE(text))
-
-
 def parsed(text: str) -> dict[str, Any]:
     """The content of a TOML file. Most tests change one of five files: the others need to be parsed only once."""
-    return pickle.loads(_pickled(text))
+    if text not in PARSED:
+        PARSED[text] = pickle.dumps(PARSE(text))
+    return pickle.loads(PARSED[text])
 
 
 @pytest.fixture
