@@ -9,8 +9,9 @@ import selectors
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from redis.exceptions import AuthenticationError, ConnectionError, ResponseError
@@ -33,6 +34,8 @@ from soulsai.transport.gateway.messages import (
 )
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.keys import Keys
+
+T = TypeVar("T")
 
 LARGEST_ANSWER = LARGEST_BODY + (1 << 20)
 """A policy, and what else is answered with it."""
@@ -183,25 +186,30 @@ class _TlsSocket(ssl.SSLSocket):
 
     def send(self, data: Any, flags: int = 0) -> int:
         """Write a part."""
-        with self._turn:
-            return super().send(data, flags)
+        return self._take_turns(lambda: super(_TlsSocket, self).send(data, flags))
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
-        """Wait until something can be read; others may write meanwhile."""
+        """Wait until something can be read."""
+        return self._take_turns(lambda: super(_TlsSocket, self).recv(buflen, flags))
+
+    def _take_turns(self, act: Callable[[], T]) -> T:
+        """Nobody waits during its turn: the other end may have to be read before it takes what is written."""
         while True:
             with self._turn:
                 limit_s = self.gettimeout()
                 self.settimeout(0.0)
                 try:
-                    return super().recv(buflen, flags)
+                    return act()
                 except ssl.SSLWantReadError:
-                    pass
+                    event = selectors.EVENT_READ
+                except ssl.SSLWantWriteError:
+                    event = selectors.EVENT_WRITE
                 finally:
                     self.settimeout(limit_s)
             with selectors.DefaultSelector() as ready:  # select() knows 1,024 sockets only
-                ready.register(self, selectors.EVENT_READ)
+                ready.register(self, event)
                 if not ready.select(limit_s):
-                    raise TimeoutError("the read operation timed out")
+                    raise TimeoutError(f"the other end neither took nor sent anything for {limit_s} s")
 
 
 def secured(plain: socket.socket, address: Address) -> ssl.SSLSocket:

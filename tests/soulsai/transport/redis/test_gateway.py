@@ -401,6 +401,37 @@ def test_one_thread_reads_while_another_writes(alice, tmp_path):
                     end.recv(1)
 
 
+def test_an_end_that_is_written_to_while_it_writes(alice, tmp_path):
+    """It reads nothing until all it has to say was read; a thread that waits to write must let the other one read."""
+    certificate = kept_certificate(tmp_path, ["localhost", "127.0.0.1"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate[:2])
+    size, counts = 16 << 20, []
+
+    def count(end, wanted):
+        came = 0
+        while came < wanted and (data := end.recv(1 << 16)):
+            came += len(data)
+        counts.append(came)
+
+    def talk():
+        with context.wrap_socket(door.accept()[0], server_side=True) as end:
+            end.sendall(bytes(size))
+            count(end, size)
+
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        server = threading.Thread(target=talk, daemon=True)
+        server.start()
+        address = replace(alice, host="127.0.0.1", port=door.getsockname()[1], fingerprint=certificate.fingerprint)
+        with secured(socket.create_connection(door.getsockname(), 20.0), address) as end:
+            writer = threading.Thread(target=lambda: end.sendall(bytes(size)), daemon=True)
+            writer.start()
+            count(end, size)
+            for thread in (writer, server):
+                thread.join(20.0)
+    assert counts == [size, size]
+
+
 def test_addresses():
     fingerprint = "A" * 43
     found = Address.parse(f"wss://alice:secret@example.org/run-1#{fingerprint}")
