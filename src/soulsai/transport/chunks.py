@@ -25,6 +25,9 @@ MOST_PLAYED, MOST_PLAYED_PER_ROW = 1 << 20, 100
 """Decisions that a chunk can be played again by, in all episodes; the larger of both counts."""
 PROOF = ("environment", "played")
 """Arrays of a chunk that can be played again; both or none."""
+SEEN, NEXT, NEXT_AT = "observations", "next_observations", "next_at"
+"""Nearly every next observation is the observation of another row, and only where that row is is sent: `next_at` is its
+number, or the number of rows for one of `next_observations`, which holds the others in order."""
 ENDED = {"ended_lengths": "i8", "ended_standard": "b1", "ended_won": "b1", "ended_timed_out": "b1"}
 
 
@@ -33,6 +36,8 @@ def pack_chunk(
 ) -> bytes:
     """The frame of a chunk."""
     arrays = {name: _packed(name, chunk.columns[name], column, schema) for name, column in schema.columns.items()}
+    if NEXT in arrays:
+        arrays[NEXT_AT], arrays[NEXT] = _find_next(arrays[SEEN], arrays[NEXT])
     arrays |= {"ended_terms": np.asarray(chunk.ended.terms, np.float64)}
     for name, code in ENDED.items():
         arrays[name] = np.asarray(getattr(chunk.ended, name.removeprefix("ended_")), code)
@@ -99,10 +104,33 @@ def _unpacked(name: str, frame: Frame, column: Column, schema: Schema, limits: L
         return flags
     if column.width == "observation":
         _require_in_box(name, array, limits.low, limits.high)
-        return array
+        return _next_observations(frame, array) if name == NEXT else array
     low, high = limits.of(name, column)
     _require_within(name, array, low, schema.num_actions - 1 if column.dtype == "i8" else high)
     return array.astype(np.int64) if column.dtype == "i8" else array
+
+
+def _find_next(seen: Array, after: Array) -> tuple[Array, Array]:
+    """Where each row of `after` stands in `seen`, and the rows that do not."""
+    seen, after = np.ascontiguousarray(seen), np.ascontiguousarray(after)
+    # Equal rows have equal sums, but for the rounding of some: those are sent.
+    weights = np.cos(np.arange(seen.shape[1], dtype=np.float32) ** 2)
+    sums = seen @ weights
+    order = np.argsort(sums)
+    found = order[np.minimum(np.searchsorted(sums[order], after @ weights), len(seen) - 1)]
+    same = (seen.view(np.uint32)[found] == after.view(np.uint32)).all(axis=1)  # to the last bit
+    return np.where(same, found, len(seen)).astype(np.int32), after[~same]
+
+
+def _next_observations(frame: Frame, others: Array) -> Array:
+    seen, at = frame.arrays[SEEN], frame.arrays[NEXT_AT]
+    _require_within(NEXT_AT, at, 0, len(seen))
+    is_other = at == len(seen)
+    count = int(np.count_nonzero(is_other))
+    _require(count == len(others), f"{len(others)} {NEXT} are sent, for {count} rows")
+    rows: Array = seen[np.minimum(at, len(seen) - 1)]
+    rows[is_other] = others
+    return rows
 
 
 def _action_dtype(schema: Schema) -> str:
@@ -122,6 +150,10 @@ def _require_arrays(header: Header, schema: Schema) -> None:
             wanted[name] = ("u1", (-(-int(np.prod(shape)) // 8),))
         else:
             wanted[name] = (_action_dtype(schema) if column.dtype == "i8" else column.dtype, shape)
+    if NEXT in wanted:
+        others = _length(there, NEXT)
+        _require(others <= rows, f"{others} {NEXT} are too many for {rows} rows")
+        wanted |= {NEXT: (wanted[NEXT][0], (others, schema.observation_size)), NEXT_AT: ("i4", (rows,))}
     if set(PROOF) & there.keys():
         played = there["played"][1] if "played" in there and len(there["played"][1]) == 2 else (-1, 1)
         most = max(MOST_PLAYED, MOST_PLAYED_PER_ROW * rows)

@@ -24,7 +24,7 @@ import xxhash
 from soulsai.errors import TransportError
 from soulsgym.errors import MisuseError
 
-PROTOCOL = 3
+PROTOCOL = 4
 """Version of the layout and of what the kinds hold; only equal ones understand each other."""
 MAGIC = b"SOUL"
 MIB = 1 << 20

@@ -169,6 +169,46 @@ def test_numbers_are_as_large_as_can_be_learned_from(name, sign):
     assert name in text
 
 
+def of_one_episode(rows=200):
+    """Each row leads to the next, but for the last and for one whose next observation differs in the sign of a zero."""
+    chunk = transitions(rows)
+    seen, after = chunk.columns["observations"], chunk.columns["next_observations"]
+    seen[5, 2] = 0.0
+    after[:-1] = seen[1:]
+    after[4, 2] = -0.0
+    return chunk
+
+
+def test_a_next_observation_that_is_in_another_row_is_not_sent():
+    chunk = of_one_episode()
+    data = pack(chunk, squeeze=False)
+    arrays = decode(data, Kind.CHUNK).arrays
+    assert arrays["next_at"].tolist() == [1, 2, 3, 4, 200, *range(6, 200), 200]
+    assert np.array_equal(arrays["next_observations"], chunk.columns["next_observations"][[4, 199]])
+    found = read(data, TRANSITIONS)[1]
+    assert_same(found, chunk)
+    assert np.signbit(found.columns["next_observations"][4, 2])
+
+
+@pytest.mark.parametrize(
+    ("arrays", "text"),
+    [
+        (lambda at, others: {"next_at": poked(at, -1)}, "next_at from -1 to 200, not 0 to 200"),
+        (lambda at, others: {"next_at": poked(at, 201)}, "next_at from 2 to 201, not 0 to 200"),
+        (lambda at, others: {"next_at": poked(at, 200)}, "2 next_observations are sent, for 3 rows"),
+        (lambda at, others: {"next_observations": others[:1]}, "1 next_observations are sent, for 2 rows"),
+        (lambda at, others: {"next_at": at[:-1]}, "next_at"),
+        (lambda at, others: {"next_observations": np.zeros((201, D), np.float32)}, "201 next_observations"),
+    ],
+)
+def test_next_observations_that_are_nowhere(arrays, text):
+    data = pack(of_one_episode())
+    sent = decode(data, Kind.CHUNK).arrays
+    reason, found = refusal(remade(data, arrays=arrays(sent["next_at"], sent["next_observations"])), TRANSITIONS)
+    assert reason == "invalid"
+    assert text in found
+
+
 def test_rounding_above_a_log_probability_of_zero():
     chunk = rollout()
     log_probs = chunk.columns["log_probs"]
