@@ -15,7 +15,7 @@ from benchmarks.limits import Against, PPOSpeed, measure_ppo, measure_q, update_
 from soulsai.config import load_preset, with_settings
 from soulsai.config.schema import Config
 from soulsai.learning.session import compile_parts
-from soulsai.transport.frames import keep_freed_memory
+from soulsai.transport.frames import MOST_FREED, keep_freed_memory
 from soulsgym.errors import MisuseError
 
 PPO_PRESET = "iudex"
@@ -81,7 +81,7 @@ def measure_train(
     }
     say("compiling the simulator (about 20 s the first time, a second later on)")
     compile_parts(ppo)
-    keep_freed_memory()  # as in training
+    keep_freed_memory(MOST_FREED)  # as in training
     notes = [] if torch.cuda.is_available() else ["torch sees no CUDA device; only the CPU is measured"]
     changes = [*changes, f"run.threads={threads}"]
     ppo, qs = with_settings(ppo, changes), {name: with_settings(q, changes) for name, q in qs.items()}

@@ -31,7 +31,7 @@ from soulsai.learning.wiring import build_worker, build_world, smallest
 from soulsai.runs.run import Run
 from soulsai.runtime.redis_server import OwnServer
 from soulsai.transport.chunks import pack_chunk
-from soulsai.transport.frames import keep_freed_memory
+from soulsai.transport.frames import MOST_FREED, keep_freed_memory
 from soulsai.transport.gateway.certificate import kept_certificate
 from soulsai.transport.gateway.quotas import Limits
 from soulsai.transport.gateway.server import Gateway, GatewayOptions, make_server
@@ -233,7 +233,7 @@ class _Replay:
     """The learner's side as in training: receive, check, store, set priorities, acknowledge."""
 
     def __init__(self, admin: Address) -> None:
-        keep_freed_memory()
+        keep_freed_memory(MOST_FREED)
         config = _config()
         self._link = RedisLearnerLink(admin)
         loop = build_fleet_loop(config, self._link, Start(RUN, 1), lambda text: None)

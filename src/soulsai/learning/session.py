@@ -27,7 +27,7 @@ from soulsai.runs.run import Run
 from soulsai.runs.status import Status
 from soulsai.telemetry.logfile import attach, detach
 from soulsai.telemetry.sinks import Sink
-from soulsai.transport.frames import keep_freed_memory
+from soulsai.transport.frames import MOST_FREED, keep_freed_memory
 from soulsai.transport.links import LearnerLink
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def run_session(
                     game_parts(config, game)  # refuses a reward that the game cannot give
             if check and not (resume and CheckpointStore(run.checkpoints).numbers()):
                 preflight(config, view.say)
-            keep_freed_memory()
+            keep_freed_memory(MOST_FREED)
             loop = build_fleet_loop(config, fleet.link, fleet.start, view.say) if fleet else make_loop and make_loop()
             beside = Evaluator(run, config, view.say) if fleet else None
             training = Training(run, config, view=view, stop=stop, loop=loop, game=game, sinks=sinks, evaluator=beside)

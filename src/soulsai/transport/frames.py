@@ -50,6 +50,8 @@ MOST_EXPANSION = 255
 """Bytes that a byte of LZ4 can become, at most."""
 LARGEST_FREED = 32 * MIB
 """Freed bytes that a process may keep for later; glibc allows no more for a block."""
+MOST_FREED = 256 * MIB
+"""All together in a learner, which unpacks many frames at once."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Of glibc's mallopt: freed bytes beyond which memory is given back, and from which a block is its own mapping."""
 
@@ -197,8 +199,8 @@ def peek(data: bytes | memoryview) -> Header:
     return _read_header(memoryview(data)[HEADER_AT:][: PREFIX.unpack_from(data)[2]])
 
 
-def keep_freed_memory() -> bool:
-    """Let the C library keep memory that is freed, for the next frames; for processes that read many of them.
+def keep_freed_memory(most: int = LARGEST_FREED) -> bool:
+    """Let the C library keep this much freed memory for the next frames; for processes that read many of them.
 
     A frame is unpacked into fresh memory. Where that goes back to the system and is fetched again for every frame, the
     pages cost three times the unpacking. True where the library (glibc) can be told.
@@ -209,7 +211,7 @@ def keep_freed_memory() -> bool:
         tell = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
         return False
-    return all(tell(what, LARGEST_FREED) for what in (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD))
+    return bool(tell(M_TRIM_THRESHOLD, most) and tell(M_MMAP_THRESHOLD, LARGEST_FREED))
 
 
 def _plain(name: str, given: Array) -> Array:
