@@ -37,9 +37,8 @@ IN_TARGET = ("fight.engine=game", "fight.number=1", "run.evaluate_every_steps=0"
 
 
 def win_rate(agent: Path, hidden: Path, fights: int) -> float:
-    """Of an agent in a rehearsal."""
-    fighter = load_trained(str(agent)).fighter(BOSS)
-    return evaluate(fighter, fights, boss=BOSS, game=RehearsalOptions(str(hidden))).win_rate
+    """Of an agent against the true boss. Many fights at once, which a rehearsal cannot play: nobody learns from them."""
+    return evaluate(load_trained(str(agent)).fighter(BOSS), fights, boss=BOSS, variant=str(hidden)).win_rate
 
 
 def _is_finished(folder: Path) -> bool:
