@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import math
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -55,7 +56,7 @@ LEAST_NEED = 0.2
 """Advice that asks for less is not worth sending the prober."""
 SETTLED = 2
 """Rounds in a row that bring nothing end it."""
-STATE, LOCK = "adapt.json", "lock"
+STATE, LOCK, RECORDINGS = "adapt.json", "lock", "recordings"
 GAME = "game"
 """What stands for the running game where a rehearsal has the digest of its file."""
 
@@ -241,7 +242,7 @@ class Adaptation:
     def _round(self, number: int, steps: int, state: State, files: FightFiles, config: Config) -> Round | None:
         """Play, calibrate, train."""
         done = Round(number)
-        before = self._calibration(files, number - 1) if number > 1 else None
+        before = self._calibration_before(state, files) if number > 1 else None
         played, by_agent = self._play(number, steps, state, before)
         if self.stop():
             return None
@@ -276,10 +277,11 @@ class Adaptation:
         for phase in range(1, phases + 1):
             what = f"round {number}, the prober in phase {phase}"
             prober = ScriptedFighter("prober", seed=number, boss=state.boss, wanted=_wanted(needed, spec.boss.moves))
-            probed += self._record(f"recordings/{number}-prober-{phase}", what, prober, state, steps=share, phase=phase)
+            name = f"{RECORDINGS}/{number}-prober-{phase}"
+            probed += self._record(name, what, prober, state, steps=share, phase=phase)
         agent = load_trained(str(self._agent_before(number))).fighter(state.boss)
         own, what = steps - phases * share, f"round {number}, the agent"
-        return probed, self._record(f"recordings/{number}-agent", what, agent, state, steps=own)
+        return probed, self._record(f"{RECORDINGS}/{number}-agent", what, agent, state, steps=own)
 
     def _record(
         self, name: str, what: str, fighter: Fighter, state: State, *, steps: int = 0, fights: int = 0, phase: int = 0
@@ -307,16 +309,30 @@ class Adaptation:
                 raise
         return [*there, read_recording(file)] if file.exists() else there
 
-    def _calibration(self, files: FightFiles, rounds: int) -> Calibration:
+    def _calibration_before(self, state: State, files: FightFiles) -> Calibration:
+        """That of the finished rounds; if it cannot be made again, their recordings are gone or were changed."""
+        minutes = math.floor(10.0 * state.played / (1.0 - self.fine_tune)) / 10.0
+        way_out = (
+            "put the recordings of the finished rounds back, end with those rounds with "
+            f"--minutes {minutes:g}, or begin again in another folder with --out"
+        )
+        return self._calibration(files, len(state.rounds), way_out)
+
+    def _calibration(
+        self,
+        files: FightFiles,
+        rounds: int,
+        way_out: str = "play longer with --minutes, or begin again in another folder with --out",
+    ) -> Calibration:
         """From the recordings of so many rounds, and whatever else the user put beside them."""
-        recordings = sorted((self.folder / "recordings").glob("*.npz"))
+        recordings = sorted((self.folder / RECORDINGS).glob("*.npz"))
         read = [read_recording(file) for file in recordings if _round_of(file) <= rounds]
+        if not read:
+            raise RunError(f"{self.folder / RECORDINGS} has no recordings; {way_out}")
         try:
             return calibrate(read, files)
         except RecordingError as error:
-            raise RunError(
-                f"{error}; play longer with --minutes, or begin again in another folder with --out"
-            ) from error
+            raise RunError(f"{error}; {way_out}") from error
 
     def _write_boss(self, number: int, calibration: Calibration) -> None:
         """The calibrated boss as a file of his own, so that variants of him can be drawn."""

@@ -359,6 +359,21 @@ def test_recordings_that_tell_too_little_say_the_way_out(agent, target, near, tm
         adaptation(agent, target, tmp_path / "adapted", minutes=0.1).run()
 
 
+def test_without_the_recordings_of_a_finished_round_the_way_out_is_said_and_works(agent, target, near, tmp_path):
+    folder = tmp_path / "adapted"
+    assert adaptation(agent, target, folder, stop=lambda: True).run() is None
+    state = json.loads((folder / "adapt.json").read_text())
+    state["rounds"] = [{"number": 1, "minutes": 2.5}]
+    (folder / "adapt.json").write_text(json.dumps(state))
+    shutil.copytree(agent, folder / "runs" / "1")
+    kept, way_out = digest(folder), r"recordings has no recordings; put .* back, end .* with --minutes 2\.5, or"
+    with pytest.raises(RunError, match=way_out):
+        adaptation(agent, target, folder).run()
+    assert digest(folder) == kept
+    result = adaptation(agent, target, folder, minutes=2.5).run()
+    assert (result.run, result.minutes, result.after.fights) == (folder / "runs" / "1", 2.5, 2)
+
+
 def test_a_folder_with_something_else_in_it_is_refused(agent, target, near, tmp_path):
     (tmp_path / "notes.txt").touch()
     with pytest.raises(MisuseError, match="holds no adaptation"):
