@@ -50,10 +50,10 @@ def calibrate(
     files = read_files(boss)
     read = [_read(file, boss) for file in recordings]
     found = estimate(read, files)
+    needed, shown = advice(found), report(found, read) if page is not None else ""
     write_new(target, found.text())
     if page is not None:
-        write_new(page, report(found, read))
-    needed = advice(found)
+        write_new(page, shown)
     if as_json:
         about = {"file": str(out), "boss": boss, "fights": len(found.bouts), "numbers": len(found.estimates)}
         moved = [one.key for one in found.estimates if one.moves]

@@ -77,14 +77,13 @@ class Replay:
         ]
 
     def _follow(self, number: int, fights: Fights, pressed: npt.NDArray[np.int64]) -> Episode:
-        count = len(fights)
+        count, fights = len(fights), _within(fights, len(self.roles), len(self.spec.boss_animations) + 1)
         predictions, from_start = np.zeros((count, HORIZON + 1), PREDICTION), np.zeros((1, count), PREDICTION)
         states, state, scratch = np.zeros(count, HIDDEN), np.zeros(2, HIDDEN), np.zeros(1, FIGHT)
         blows = self._blows(fights)
         script = boss_script(fights, self.spec, self.tick_s)
         shown = np.array([-1, *range(len(self.spec.boss_animations))])
         moves = np.array([script.moves_by_label.get(int(label), 0) for label in shown], np.int64)
-        fights = _within(fights, len(self.roles), len(moves))
         player = (
             fights, ACTION_CONTROLS[pressed], blows, self.roles, moves, self.template, state, states, scratch,
             self.tables,

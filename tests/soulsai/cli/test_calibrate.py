@@ -123,6 +123,13 @@ def test_a_recording_of_another_boss(recording, tmp_path):
     assert "are none of iudex's" in refused(tmp_path / "mine.toml", tmp_path / "other.npz")
 
 
+def test_a_boss_without_health(recording, tmp_path):
+    read = read_recording(recording)
+    read.fights["boss_max_hp"][:] = 0
+    write_recording(tmp_path / "dead.npz", read)
+    assert "dead.npz: the boss has 0 hit points" in refused(tmp_path / "mine.toml", tmp_path / "dead.npz")
+
+
 @pytest.mark.parametrize("where", [(), ("--rehearse", "standard")], ids=["simulator", "game"])
 def test_a_recording_tells_its_boss(where, tmp_path):
     """Bosses share names of animations, so what is seen would not do."""
