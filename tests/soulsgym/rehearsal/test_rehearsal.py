@@ -16,6 +16,7 @@ from soulsgym.rehearsal import engine as rehearsal
 from soulsgym.rehearsal.engine import RehearsalEngine, RehearsalOptions
 from soulsgym.spec import load_fight
 from soulsgym.spec.draw import write_overlay
+from soulsgym.spec.fight import boss_file
 from soulsgym.state import Outcome
 
 EVERYONE = np.ones(1, np.bool_)
@@ -161,6 +162,11 @@ def test_a_bad_file_is_one_sentence(spec, tmp_path, content, words):
     with pytest.raises(MisuseError, match=rf"bad\.toml.*{words}") as caught:
         RehearsalEngine(spec, RehearsalOptions(str(file)))
     assert "\n" not in str(caught.value)
+
+
+def test_the_file_of_another_boss_is_refused(spec):
+    with pytest.raises(MisuseError, match=r"vordt\.toml is of another boss than Iudex Gundyr: .* of the same boss"):
+        RehearsalEngine(spec, RehearsalOptions(str(boss_file("vordt"))))
 
 
 def test_a_pace_that_cannot_be():
