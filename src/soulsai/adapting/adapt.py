@@ -7,7 +7,6 @@ import json
 import logging
 import math
 import shutil
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -33,6 +32,7 @@ from soulsai.runs.run import Run
 from soulsai.runtime.fleet import Fleet
 from soulsgym.calibration.advice import Advice, advice
 from soulsgym.calibration.calibrate import Calibration, calibrate
+from soulsgym.calibration.estimate import count_kinds
 from soulsgym.engine import Engine
 from soulsgym.errors import GameError, MisuseError, RecordingError
 from soulsgym.recordings.exact import data_digest
@@ -251,12 +251,13 @@ class Adaptation:
         calibration = self._calibration(files, number)
         corrected = [one for one in calibration.estimates if one.moves]
         done.corrected, done.moved = len(corrected), _differences(before, calibration)
-        kinds = ", ".join(f"{kind} {n}" for kind, n in Counter(str(one.path[-1]) for one in corrected).most_common(4))
+        kinds = f" ({count_kinds(corrected)})" if corrected else ""
         sure = f"({WinRate(done.won, done.fought).interval})" if done.fought else "(too few to tell)"
         self.say(
             f"round {number}: {state.played + done.minutes:.1f} minutes played; "
             f"the agent won {done.won} of {done.fought} fights {sure}; "
-            f"{done.corrected} numbers corrected (most: {kinds or 'none'}), {done.moved} of them changed"
+            f"{done.corrected} numbers corrected{kinds}"
+            + (f", {done.moved} changed since round {number - 1}" if before else "")
         )
         self._write_boss(number, calibration)
         if not self._train(number, config):

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import gymnasium
@@ -136,6 +138,15 @@ def test_when_whoever_asked_was_killed_it_ends_without_a_word(own_target, capfd)
     process.stdin.close()
     assert process.wait(60) == 1
     assert capfd.readouterr().err == ""
+
+
+def test_when_whoever_opened_it_was_killed_before_it_was_ready_it_ends_without_a_word():
+    command = [sys.executable, "-m", "soulsgym.rehearsal.target", "iudex", "standard", "--phase", "1", "--changes", "0"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.close()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(60) == 1
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no signal stops a process here")
