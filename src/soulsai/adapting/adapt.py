@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import math
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tomli_w
 
 from soulsai.adapting.fine_tune import IN_SIMULATOR, IN_TARGET, LEARNER, simulator_loop, target_loop, train_with
@@ -24,6 +22,7 @@ from soulsai.errors import RunError
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.evaluation.fighter import Fighter, ScriptedFighter
 from soulsai.evaluation.statistics import wilson
+from soulsai.evaluation.thoughts import about_game, write_fight_file
 from soulsai.learning.loading import load_trained
 from soulsai.learning.training import Progress
 from soulsai.runs.files import cannot_write, write_atomically
@@ -36,7 +35,7 @@ from soulsgym.calibration.estimate import count_kinds
 from soulsgym.engine import Engine
 from soulsgym.errors import GameError, MisuseError, RecordingError
 from soulsgym.recordings.exact import data_digest
-from soulsgym.recordings.recording import Recording, read_recording, recording_arrays
+from soulsgym.recordings.recording import Recording, read_recording
 from soulsgym.rehearsal.engine import RehearsalEngine
 from soulsgym.spec.fight import FightFiles, load_fight, read_files
 from soulsgym.spec.overlay import overlay
@@ -229,6 +228,11 @@ class Adaptation:
                 f"{self.folder} began with other numbers of {state.boss} than there are now; "
                 "go back to those, or give another folder"
             )
+        if rounds and not self._run(len(rounds)).exists():
+            raise RunError(
+                f"{self._run(len(rounds))}, the agent of round {len(rounds)}, is gone; put it back, or begin again in "
+                "another folder with --out"
+            )
         state.minutes = self.minutes
         return state
 
@@ -298,11 +302,11 @@ class Adaptation:
             return there
         self.say(f"{what}: " + (f"{steps / STEPS_PER_MINUTE:.1f} minutes" if steps > 0 else f"{fights} fights"))
         file = self.folder / (f"{name}.{len(files) + 1}.npz" if files else f"{name}.npz")
-        limit = {"steps": steps} if steps > 0 else {"fights": fights}
+        limit, about = {"steps": steps} if steps > 0 else {"fights": fights}, about_game(state.boss)
         try:
             engine: Engine = open_target(load_fight(state.boss), self.target, phase=phase or 1, changes=not phase)
             try:
-                play(engine, fighter, keep=partial(_write_recording, file), stop=self.stop, **limit)
+                play(engine, fighter, keep=partial(_write_recording, file, about), stop=self.stop, **limit)
             finally:
                 engine.close()
         except GameError:
@@ -432,15 +436,13 @@ class Adaptation:
         return WinRate(won, fought) if fought else None
 
 
-def _write_recording(file: Path, recording: Recording) -> None:
+def _write_recording(file: Path, about: Mapping[str, Any], recording: Recording) -> None:
     """All of it or nothing."""
-    content = io.BytesIO()
-    np.savez_compressed(content, **recording_arrays(recording, str(file)))
     try:
         file.parent.mkdir(exist_ok=True)
     except OSError as error:
         raise cannot_write(file.parent, error) from error
-    write_atomically(file, content.getvalue())
+    write_fight_file(file, recording, about, durably=True)
 
 
 def _round_of(file: Path) -> int:

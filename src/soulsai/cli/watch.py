@@ -31,7 +31,15 @@ from soulsai.config.schema import DEFAULT_BOSS, Config
 from soulsai.evaluation import Fighter, evaluate
 from soulsai.evaluation.fight_recorder import FightRecorder
 from soulsai.evaluation.fight_screen import show_fight
-from soulsai.evaluation.thoughts import FightFile, about_boss, fight_of, read_fight_file, spec_of, write_fight_file
+from soulsai.evaluation.thoughts import (
+    FightFile,
+    about_boss,
+    about_game,
+    fight_of,
+    read_fight_file,
+    spec_of,
+    write_fight_file,
+)
 from soulsai.evaluation.video import OUTCOMES, check_video, ending_of, shares_of_a_step, write_video
 from soulsai.learning.candidates import load_candidate
 from soulsai.runs.files import check_new_file, write_atomically
@@ -42,7 +50,7 @@ from soulsgym.envs.single import BossEnv
 from soulsgym.errors import MisuseError, suggestion
 from soulsgym.recordings.exact import simulation_of
 from soulsgym.recordings.recording import Recording
-from soulsgym.spec import STANDARD, FightSpec, load_fight
+from soulsgym.spec import FightSpec, load_fight
 from soulsgym.state import Outcome
 
 MOST_PX = 8192
@@ -200,7 +208,7 @@ def record(
             recording = recorded(made, fighter, fights, seed, progress)
     finally:
         made.close()
-    about = {"engine": "sim"} | about_boss(own, names["variant"]) if names else _about_game(own)
+    about = {"engine": "sim"} | about_boss(own, names["variant"]) if names else about_game(own)
     write_fight_file(out, recording, about)
     typer.echo(f"{out}: {fights} fight{'s' if fights > 1 else ''}, {len(recording):,} records, {_ends(recording)}")
 
@@ -223,15 +231,8 @@ def _record_person(out: Path, env: str, boss: str, fights: int, flags: TargetFla
         raise MisuseError(
             f"no fight with {plan.name} was seen, so nothing was written; start the fight while this command runs"
         )
-    write_fight_file(out, recording, _about_game(boss) | {"person": True})
+    write_fight_file(out, recording, about_game(boss) | {"person": True})
     typer.echo(f"{out}: {len(recording.bounds())} fights, {len(recording):,} records, {_ends(recording)}")
-
-
-def _about_game(boss: str) -> dict[str, Any]:
-    """What is told of a recording of the game: whom it shows, for labels are counted in his table."""
-    told = about_boss(boss, STANDARD)
-    del told["variant"]
-    return {"engine": "game"} | told
 
 
 def _boss_and_variant(config: Config | None, env: str, boss: str, variant: str) -> dict[str, str]:
