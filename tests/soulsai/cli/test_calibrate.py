@@ -134,6 +134,14 @@ def test_a_recording_of_another_boss(recording, tmp_path):
     assert "are none of iudex's" in refused(tmp_path / "mine.toml", tmp_path / "other.npz")
 
 
+def test_labels_of_another_version_are_unknown(recording, tmp_path):
+    read = read_recording(recording)
+    read.fights["player_animation"][::2] = 9999
+    write_recording(tmp_path / "strange.npz", read)
+    result = run(tmp_path / "strange.npz", "--out", tmp_path / "mine.toml")
+    assert result.exit_code == 0, result.exception
+
+
 def test_a_boss_without_health(recording, tmp_path):
     read = read_recording(recording)
     read.fights["boss_max_hp"][:] = 0
