@@ -200,7 +200,9 @@ def _refuse_mix(config: Config, game: TargetOptions | None, workers: int, rehear
         given = f"--rehearse {rehearse}" if rehearse else "--game"
         raise ConfigError(f"{given}: this run trains in the simulator; leave it out, or start a new run with it")
     if in_game and not game:
-        raise ConfigError('this run plays in the running game (fight.engine = "game"); say so with --game')
+        raise ConfigError(
+            'this run plays in the running game (fight.engine = "game"); say so with --game, or --rehearse FILE'
+        )
 
 
 def serve(

@@ -207,6 +207,8 @@ class RehearsalEngine:
     def _failure(self) -> Exception:
         if self._hung:
             return GameHung(f"the rehearsal of {self._file} does not answer; begin it again")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(2.0)  # its pipe may close a moment before
         code = self._process.poll()
         return GameGone(f"the rehearsal of {self._file} has ended with {code}; begin it again")
 

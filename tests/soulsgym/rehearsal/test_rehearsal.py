@@ -123,7 +123,6 @@ def test_its_pace(own_target):
 
 def test_a_process_that_ends(own_target):
     own_target._process.kill()
-    own_target._process.wait(60)
     with pytest.raises(GameGone, match=r"hidden\.toml has ended with -?\d+"):
         own_target.step(ACTION_CONTROLS[[NOTHING]])
     own_target.close()
