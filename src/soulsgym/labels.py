@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from soulsgym.spec import FightSpec
 from soulsgym.spec.game import boss_moves_by_animation
+from soulsgym.state import Fights
 
 
 def player_labels(spec: FightSpec) -> list[str]:
@@ -21,6 +22,15 @@ def label_begins(label: npt.NDArray[Any], shown_s: npt.NDArray[Any]) -> npt.NDAr
     begins = np.ones(len(label), np.bool_)
     begins[1:] = (label[1:] != label[:-1]) | (shown_s[1:] < shown_s[:-1])
     return begins
+
+
+def without_unknown_labels(fights: Fights, spec: FightSpec) -> Fights:
+    """A copy of the records in which labels that this fight does not have are -1."""
+    fights = fights.copy()
+    known = {"player_animation": len(spec.player_animations), "boss_animation": len(spec.boss_animations)}
+    for name, count in known.items():
+        fights[name][(fights[name] < 0) | (fights[name] >= count)] = -1
+    return fights
 
 
 def boss_moves_by_label(spec: FightSpec, phase: int) -> dict[int, int]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
+import math
 import shutil
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tomli_w
 
 from soulsai.adapting.fine_tune import IN_SIMULATOR, IN_TARGET, LEARNER, simulator_loop, target_loop, train_with
@@ -24,6 +22,7 @@ from soulsai.errors import RunError
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.evaluation.fighter import Fighter, ScriptedFighter
 from soulsai.evaluation.statistics import wilson
+from soulsai.evaluation.thoughts import about_game, write_fight_file
 from soulsai.learning.loading import load_trained
 from soulsai.learning.training import Progress
 from soulsai.runs.files import cannot_write, write_atomically
@@ -32,10 +31,11 @@ from soulsai.runs.run import Run
 from soulsai.runtime.fleet import Fleet
 from soulsgym.calibration.advice import Advice, advice
 from soulsgym.calibration.calibrate import Calibration, calibrate
+from soulsgym.calibration.estimate import count_kinds
 from soulsgym.engine import Engine
 from soulsgym.errors import GameError, MisuseError, RecordingError
 from soulsgym.recordings.exact import data_digest
-from soulsgym.recordings.recording import Recording, read_recording, recording_arrays
+from soulsgym.recordings.recording import Recording, read_recording
 from soulsgym.rehearsal.engine import RehearsalEngine
 from soulsgym.spec.fight import FightFiles, load_fight, read_files
 from soulsgym.spec.overlay import overlay
@@ -55,7 +55,7 @@ LEAST_NEED = 0.2
 """Advice that asks for less is not worth sending the prober."""
 SETTLED = 2
 """Rounds in a row that bring nothing end it."""
-STATE, LOCK = "adapt.json", "lock"
+STATE, LOCK, RECORDINGS = "adapt.json", "lock", "recordings"
 GAME = "game"
 """What stands for the running game where a rehearsal has the digest of its file."""
 
@@ -228,6 +228,11 @@ class Adaptation:
                 f"{self.folder} began with other numbers of {state.boss} than there are now; "
                 "go back to those, or give another folder"
             )
+        if rounds and not self._run(len(rounds)).exists():
+            raise RunError(
+                f"{self._run(len(rounds))}, the agent of round {len(rounds)}, is gone; put it back, or begin again in "
+                "another folder with --out"
+            )
         state.minutes = self.minutes
         return state
 
@@ -241,7 +246,7 @@ class Adaptation:
     def _round(self, number: int, steps: int, state: State, files: FightFiles, config: Config) -> Round | None:
         """Play, calibrate, train."""
         done = Round(number)
-        before = self._calibration(files, number - 1) if number > 1 else None
+        before = self._calibration_before(state, files) if number > 1 else None
         played, by_agent = self._play(number, steps, state, before)
         if self.stop():
             return None
@@ -250,12 +255,13 @@ class Adaptation:
         calibration = self._calibration(files, number)
         corrected = [one for one in calibration.estimates if one.moves]
         done.corrected, done.moved = len(corrected), _differences(before, calibration)
-        kinds = ", ".join(f"{kind} {n}" for kind, n in Counter(str(one.path[-1]) for one in corrected).most_common(4))
+        kinds = f" ({count_kinds(corrected)})" if corrected else ""
         sure = f"({WinRate(done.won, done.fought).interval})" if done.fought else "(too few to tell)"
         self.say(
             f"round {number}: {state.played + done.minutes:.1f} minutes played; "
             f"the agent won {done.won} of {done.fought} fights {sure}; "
-            f"{done.corrected} numbers corrected (most: {kinds or 'none'}), {done.moved} of them changed"
+            f"{done.corrected} numbers corrected{kinds}"
+            + (f", {done.moved} changed since round {number - 1}" if before else "")
         )
         self._write_boss(number, calibration)
         if not self._train(number, config):
@@ -276,10 +282,11 @@ class Adaptation:
         for phase in range(1, phases + 1):
             what = f"round {number}, the prober in phase {phase}"
             prober = ScriptedFighter("prober", seed=number, boss=state.boss, wanted=_wanted(needed, spec.boss.moves))
-            probed += self._record(f"recordings/{number}-prober-{phase}", what, prober, state, steps=share, phase=phase)
+            name = f"{RECORDINGS}/{number}-prober-{phase}"
+            probed += self._record(name, what, prober, state, steps=share, phase=phase)
         agent = load_trained(str(self._agent_before(number))).fighter(state.boss)
         own, what = steps - phases * share, f"round {number}, the agent"
-        return probed, self._record(f"recordings/{number}-agent", what, agent, state, steps=own)
+        return probed, self._record(f"{RECORDINGS}/{number}-agent", what, agent, state, steps=own)
 
     def _record(
         self, name: str, what: str, fighter: Fighter, state: State, *, steps: int = 0, fights: int = 0, phase: int = 0
@@ -295,11 +302,11 @@ class Adaptation:
             return there
         self.say(f"{what}: " + (f"{steps / STEPS_PER_MINUTE:.1f} minutes" if steps > 0 else f"{fights} fights"))
         file = self.folder / (f"{name}.{len(files) + 1}.npz" if files else f"{name}.npz")
-        limit = {"steps": steps} if steps > 0 else {"fights": fights}
+        limit, about = {"steps": steps} if steps > 0 else {"fights": fights}, about_game(state.boss)
         try:
             engine: Engine = open_target(load_fight(state.boss), self.target, phase=phase or 1, changes=not phase)
             try:
-                play(engine, fighter, keep=partial(_write_recording, file), stop=self.stop, **limit)
+                play(engine, fighter, keep=partial(_write_recording, file, about), stop=self.stop, **limit)
             finally:
                 engine.close()
         except GameError:
@@ -307,16 +314,30 @@ class Adaptation:
                 raise
         return [*there, read_recording(file)] if file.exists() else there
 
-    def _calibration(self, files: FightFiles, rounds: int) -> Calibration:
+    def _calibration_before(self, state: State, files: FightFiles) -> Calibration:
+        """That of the finished rounds; if it cannot be made again, their recordings are gone or were changed."""
+        minutes = math.floor(10.0 * state.played / (1.0 - self.fine_tune)) / 10.0
+        way_out = (
+            "put the recordings of the finished rounds back, end with those rounds with "
+            f"--minutes {minutes:g}, or begin again in another folder with --out"
+        )
+        return self._calibration(files, len(state.rounds), way_out)
+
+    def _calibration(
+        self,
+        files: FightFiles,
+        rounds: int,
+        way_out: str = "play longer with --minutes, or begin again in another folder with --out",
+    ) -> Calibration:
         """From the recordings of so many rounds, and whatever else the user put beside them."""
-        recordings = sorted((self.folder / "recordings").glob("*.npz"))
+        recordings = sorted((self.folder / RECORDINGS).glob("*.npz"))
         read = [read_recording(file) for file in recordings if _round_of(file) <= rounds]
+        if not read:
+            raise RunError(f"{self.folder / RECORDINGS} has no recordings; {way_out}")
         try:
             return calibrate(read, files)
         except RecordingError as error:
-            raise RunError(
-                f"{error}; play longer with --minutes, or begin again in another folder with --out"
-            ) from error
+            raise RunError(f"{error}; {way_out}") from error
 
     def _write_boss(self, number: int, calibration: Calibration) -> None:
         """The calibrated boss as a file of his own, so that variants of him can be drawn."""
@@ -415,15 +436,13 @@ class Adaptation:
         return WinRate(won, fought) if fought else None
 
 
-def _write_recording(file: Path, recording: Recording) -> None:
+def _write_recording(file: Path, about: Mapping[str, Any], recording: Recording) -> None:
     """All of it or nothing."""
-    content = io.BytesIO()
-    np.savez_compressed(content, **recording_arrays(recording, str(file)))
     try:
         file.parent.mkdir(exist_ok=True)
     except OSError as error:
         raise cannot_write(file.parent, error) from error
-    write_atomically(file, content.getvalue())
+    write_fight_file(file, recording, about, durably=True)
 
 
 def _round_of(file: Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -87,7 +88,9 @@ def _sentence(result: Result) -> str:
     before, after = (rate or "not measured" for rate in (result.before, result.after))
     return (
         f"after {result.minutes:.1f} minutes of play: wins before {before}, after {after}\n"
-        f"the adapted agent: {result.run}"
+        f"the adapted agent: {result.run}\n"
+        f"what was corrected: souls calibrate {shlex.quote(str(result.folder))}/recordings/*.npz "
+        "--out mine.toml --report mine.html"
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,10 +49,10 @@ def calibrate(
     files = read_files(boss)
     read = [_read(file, boss) for file in recordings]
     found = estimate(read, files)
+    needed, shown = advice(found), report(found, read) if page is not None else ""
     write_new(target, found.text())
     if page is not None:
-        write_new(page, report(found, read))
-    needed = advice(found)
+        write_new(page, shown)
     if as_json:
         about = {"file": str(out), "boss": boss, "fights": len(found.bouts), "numbers": len(found.estimates)}
         moved = [one.key for one in found.estimates if one.moves]
@@ -83,9 +82,10 @@ def _read(file: Path, boss: str) -> Recording:
 
 
 def _summary(found: Calibration, out: Path) -> str:
+    from soulsgym.calibration.estimate import count_kinds
+
     moved = [one for one in found.estimates if one.moves]
-    kinds = Counter(str(one.path[-1]) for one in moved)
-    by_kind = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+    by_kind = count_kinds(moved)
     new = sorted(found.additions.get("move", {}))
     lines = [
         f"{out}: {len(found.estimates)} numbers measured in {len(found.bouts)} fights, {len(moved)} corrected"

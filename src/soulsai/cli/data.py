@@ -262,6 +262,9 @@ def _print_fidelity(measured: Fidelity, departure: str, *, details: bool) -> Non
     table = make_table(columns, map(_metric_row, measured.metrics), title, left=("metric", "unit", "verdict"))
     console = Console(markup=False, highlight=False)
     console.print(table if measured.metrics else f"{title}; steps were skipped, so only a full replay can be compared")
+    for metric in measured.metrics:
+        if metric.fault:
+            console.print(f"{metric.goal.id}: {metric.fault}.")
     if details:
         for metric in measured.metrics:
             parts = ", ".join(f"{name} {value:.3g}" for name, value in metric.details.items())
@@ -281,9 +284,7 @@ def _metric_row(metric: Metric) -> tuple[str | Text, ...]:
     goal = metric.goal
     target = "-" if goal.target is None else f"{'>=' if goal.higher_is_better else '<='} {goal.target:g}"
     value = "-" if metric.value is None else f"{metric.value:.3g}"
-    verdict = (
-        Text() if metric.ok is None else Text("ok", "green") if metric.ok else Text(f"missed {metric.fault}", "red")
-    )
+    verdict = Text() if metric.ok is None else Text("ok", "green") if metric.ok else Text("missed", "red")
     return goal.id, goal.name, value, target, goal.floor, goal.unit, str(metric.n), verdict
 
 

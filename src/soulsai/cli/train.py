@@ -113,12 +113,12 @@ class RunOptions:
         if self.wandb:
             require("wandb")
 
-    def open(self, preset: str = DEFAULT_PRESET, settings: Sequence[str] = ()) -> tuple[Run, Config]:
-        """The run, of this preset and with these settings unless the user says otherwise."""
+    def open(self, preset: str = DEFAULT_PRESET, first: Sequence[str] = ()) -> tuple[Run, Config]:
+        """The run; a new one is of this preset and with these settings unless the user says otherwise."""
         name, files = self._demo_files()
         given = name if self.resume else name or preset
-        settings = [*settings, *demos_setting(files), *(self.settings or ())]
-        return open_run(given, settings, self.run, resume=self.resume, parts=self.parts or ())
+        settings = [*demos_setting(files), *(self.settings or ())]
+        return open_run(given, settings, self.run, resume=self.resume, parts=self.parts or (), first=first)
 
     def _demo_files(self) -> tuple[str | None, list[str]]:
         """The preset, and the recordings: a shell makes several words of --demos *.npz."""
@@ -170,7 +170,7 @@ def train(
 
             found = find_game(pid=flags.pid)  # before a folder is made for nothing
             typer.echo(f"playing in the running game: process {found.pid}")
-        run, config = options.open(GAME_PRESET, () if options.resume else IN_GAME)
+        run, config = options.open(GAME_PRESET, IN_GAME)
     else:
         run, config = options.open()
     with removed_if_refused(run, resume=options.resume):
@@ -200,7 +200,9 @@ def _refuse_mix(config: Config, game: TargetOptions | None, workers: int, rehear
         given = f"--rehearse {rehearse}" if rehearse else "--game"
         raise ConfigError(f"{given}: this run trains in the simulator; leave it out, or start a new run with it")
     if in_game and not game:
-        raise ConfigError('this run plays in the running game (fight.engine = "game"); say so with --game')
+        raise ConfigError(
+            'this run plays in the running game (fight.engine = "game"); say so with --game, or --rehearse FILE'
+        )
 
 
 def serve(
@@ -395,9 +397,15 @@ def parts_setting(files: Sequence[Path]) -> list[str]:
 
 
 def open_run(
-    preset: str | None, settings: Sequence[str], folder: Path | None, *, resume: bool, parts: Sequence[Path] = ()
+    preset: str | None,
+    settings: Sequence[str],
+    folder: Path | None,
+    *,
+    resume: bool,
+    parts: Sequence[Path] = (),
+    first: Sequence[str] = (),
 ) -> tuple[Run, Config]:
-    """The run to train: a new one of a preset, or the one to continue."""
+    """The run to train: a new one of a preset, or the one to continue, to which settings in `first` do not apply."""
     require("torch")  # before a folder is made for nothing
     if resume and preset and folder:
         raise typer.BadParameter(f"with --resume name the run once: {preset} or --run {folder}")
@@ -410,7 +418,8 @@ def open_run(
         run = choose_run(preset or (str(folder) if folder else None), can_continue,
                          missing="there is no unfinished run", label="resuming")  # fmt: skip
         return resume_run(run, settings, typer.echo)
-    return begin_run(preset or DEFAULT_PRESET, settings, folder, [without_secrets(word) for word in sys.argv])
+    command = [without_secrets(word) for word in sys.argv]
+    return begin_run(preset or DEFAULT_PRESET, settings, folder, command, first)
 
 
 @contextmanager

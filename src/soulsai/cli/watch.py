@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ import typer
 import soulsgym  # noqa: F401 (registers the ids)
 from soulsai.cli.eval import fight_settings
 from soulsai.cli.options import (
+    INTERRUPTED,
     RECORDINGS,
     WHO,
     Boss,
@@ -27,11 +29,20 @@ from soulsai.cli.options import (
     run_argument,
     warn,
 )
+from soulsai.cli.train import stopping
 from soulsai.config.schema import DEFAULT_BOSS, Config
 from soulsai.evaluation import Fighter, evaluate
 from soulsai.evaluation.fight_recorder import FightRecorder
 from soulsai.evaluation.fight_screen import show_fight
-from soulsai.evaluation.thoughts import FightFile, about_boss, fight_of, read_fight_file, spec_of, write_fight_file
+from soulsai.evaluation.thoughts import (
+    FightFile,
+    about_boss,
+    about_game,
+    fight_of,
+    read_fight_file,
+    spec_of,
+    write_fight_file,
+)
 from soulsai.evaluation.video import OUTCOMES, check_video, ending_of, shares_of_a_step, write_video
 from soulsai.learning.candidates import load_candidate
 from soulsai.runs.files import check_new_file, write_atomically
@@ -39,10 +50,10 @@ from soulsgym.actions import ACTION_CONTROLS, NOTHING
 from soulsgym.envs.registry import IN_THE_GAME, MAX_EPISODE_STEPS, SIMULATED
 from soulsgym.envs.simulated import FightEnv
 from soulsgym.envs.single import BossEnv
-from soulsgym.errors import MisuseError, suggestion
+from soulsgym.errors import GameError, MisuseError, suggestion
 from soulsgym.recordings.exact import simulation_of
 from soulsgym.recordings.recording import Recording
-from soulsgym.spec import STANDARD, FightSpec, load_fight
+from soulsgym.spec import FightSpec, load_fight
 from soulsgym.state import Outcome
 
 MOST_PX = 8192
@@ -180,7 +191,7 @@ def record(
     """Record fights step by step in a file.
 
     The file holds the state and the action of every step, for the simulator and for the game alike; souls watch shows
-    it, and souls fidelity compares the two.
+    it, and souls fidelity compares the two. Ctrl-C stops and keeps what was played.
 
     Example: souls record runs/mine --env SoulsGymIudex-v0 --fights 20 --out gundyr.npz
     """
@@ -196,18 +207,20 @@ def record(
     own = names.get("boss") or IN_THE_GAME[env][1]["boss"]
     try:
         fighter = one.fighter(own)
-        with bar(f"{who} in {env}") as progress:
-            recording = recorded(made, fighter, fights, seed, progress)
+        with stopping(warn, "saving the recording") as stop, bar(f"{who} in {env}") as progress:
+            recording = recorded(made, fighter, fights, seed, progress, stop)
     finally:
         made.close()
-    about = {"engine": "sim"} | about_boss(own, names["variant"]) if names else _about_game(own)
+    about = {"engine": "sim"} | about_boss(own, names["variant"]) if names else about_game(own)
     write_fight_file(out, recording, about)
-    typer.echo(f"{out}: {fights} fight{'s' if fights > 1 else ''}, {len(recording):,} records, {_ends(recording)}")
+    played = len(recording.bounds())
+    typer.echo(f"{out}: {played} fight{'s' if played > 1 else ''}, {len(recording):,} records, {_ends(recording)}")
+    if stop() or played < fights:
+        raise typer.Exit(INTERRUPTED if stop() else 1)
 
 
 def _record_person(out: Path, env: str, boss: str, fights: int, flags: TargetFlags) -> None:
     """Watch a person play; Ctrl-C ends and keeps what was seen."""
-    from soulsai.cli.train import stopping
     from soulsgym.recordings.person import record_person
 
     if not boss:
@@ -223,15 +236,8 @@ def _record_person(out: Path, env: str, boss: str, fights: int, flags: TargetFla
         raise MisuseError(
             f"no fight with {plan.name} was seen, so nothing was written; start the fight while this command runs"
         )
-    write_fight_file(out, recording, _about_game(boss) | {"person": True})
+    write_fight_file(out, recording, about_game(boss) | {"person": True})
     typer.echo(f"{out}: {len(recording.bounds())} fights, {len(recording):,} records, {_ends(recording)}")
-
-
-def _about_game(boss: str) -> dict[str, Any]:
-    """What is told of a recording of the game: whom it shows, for labels are counted in his table."""
-    told = about_boss(boss, STANDARD)
-    del told["variant"]
-    return {"engine": "game"} | told
 
 
 def _boss_and_variant(config: Config | None, env: str, boss: str, variant: str) -> dict[str, str]:
@@ -266,26 +272,45 @@ def _make_env(env: str, phase: int, names: dict[str, str], flags: TargetFlags) -
     return made
 
 
-def recorded(env: BossEnv, fighter: Fighter, fights: int, seed: int, progress: Any = None) -> Recording:
-    """Play the fights to their ends, or to the limit of steps; those of the simulator come with what repeats them."""
+def recorded(
+    env: BossEnv,
+    fighter: Fighter,
+    fights: int,
+    seed: int,
+    progress: Any = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Recording:
+    """Play the fights to their ends, or to the limit of steps; those of the simulator come with what repeats them.
+
+    If `stop` says so, or the game fails, what was played until then is kept; an error if that is nothing.
+    """
     records, actions, episodes = [], [], []
     everyone = np.ones(1, np.bool_)
-    for number in range(fights):
-        env.reset(seed=seed + number)
-        fighter.begin(env.fight, everyone)
-        action, over, steps = NOTHING, False, 0
-        while True:
-            records.append(env.fight)
-            actions.append(action)
-            episodes.append(number)
-            if over or steps == MAX_EPISODE_STEPS:
+    try:
+        for number in range(fights):
+            if stop():
                 break
-            action = int(fighter.act(env.fight)[0])
-            _, _, terminated, truncated, _ = env.step(action)
-            over, steps = terminated or truncated, steps + 1
-        if progress:
-            progress(number + 1, fights)
-    seeds = range(seed, seed + fights)
+            env.reset(seed=seed + number)
+            fighter.begin(env.fight, everyone)
+            action, over, steps = NOTHING, False, 0
+            while True:
+                records.append(env.fight)
+                actions.append(action)
+                episodes.append(number)
+                if over or steps == MAX_EPISODE_STEPS or stop():
+                    break
+                action = int(fighter.act(env.fight)[0])
+                _, _, terminated, truncated, _ = env.step(action)
+                over, steps = terminated or truncated, steps + 1
+            if progress:
+                progress(number + 1, fights)
+    except GameError as error:
+        if len(records) < 2:
+            raise
+        warn(f"{error}; what was recorded until then is kept")
+    if len(records) < 2:
+        raise MisuseError("stopped before the first step, so nothing was written")
+    seeds = range(seed, seed + episodes[-1] + 1)
     return Recording(
         np.concatenate(records),
         np.array(actions, np.int64),
@@ -295,5 +320,9 @@ def recorded(env: BossEnv, fighter: Fighter, fights: int, seed: int, progress: A
 
 
 def _ends(recording: Recording) -> str:
-    ends = [OUTCOMES[Outcome(int(recording.fights["outcome"][high - 1]))] for _, high in recording.bounds()]
+    ends = []
+    for low, high in recording.bounds():
+        outcome = Outcome(int(recording.fights["outcome"][high - 1]))
+        is_cut = outcome is Outcome.RUNNING and high - low <= MAX_EPISODE_STEPS
+        ends.append("unfinished" if is_cut else OUTCOMES[outcome])
     return ", ".join(f"{ends.count(name)} {name}" for name in sorted(set(ends)))

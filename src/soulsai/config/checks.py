@@ -128,7 +128,7 @@ def _game_problems(config: Config) -> Iterator[str]:
         yield f"fight.number = {fight.number} but the game plays one fight at a time; set it to 1"
     if len(fight.variants) > 1 or fight.variants[0].startswith(DRAWN):
         yield (
-            f"fight.variants = {toml_value(fight.variants)} but the game has its own numbers; name one file: "
+            f"fight.variants = {toml_value(fight.variants)} but the game has its own numbers; name one: "
             """--set fight.variants='["standard"]'"""
         )
     if fight.randomize:

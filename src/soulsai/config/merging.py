@@ -74,11 +74,16 @@ def _unknown_key(name: str, prefix: str, known: Mapping[str, object], source: st
     return refusal(source, f"there is no key {prefix}{name}; {way_out(name, known, prefix + '{}', otherwise)}")
 
 
-def with_settings(config: Config, settings: Sequence[str]) -> Config:
-    """The config with these settings changed, the last of a key counting; they are checked together, after all."""
-    for setting in settings:
+def with_settings(
+    config: Config, settings: Sequence[str], *, first: Sequence[str] = (), source: str = "settings"
+) -> Config:
+    """The config with these settings changed, the last of a key counting; they are checked together, after all.
+
+    `first` come before them and are not the user's, so errors do not quote them; without others they name `source`.
+    """
+    for setting in (*first, *settings):
         config = _with_setting(config, setting)
-    return checked(config, " ".join(f"--set {setting}" for setting in settings) or "settings")
+    return checked(config, " ".join(f"--set {setting}" for setting in settings) or source)
 
 
 def _with_setting(config: Config, setting: str) -> Config:

@@ -112,7 +112,12 @@ def shaded(values: Array, *, each: bool) -> tuple[npt.NDArray[np.uint8], npt.NDA
 
 
 def write_fight_file(
-    file: Path, recording: Recording, about: Mapping[str, Any], thoughts: Thoughts | None = None
+    file: Path,
+    recording: Recording,
+    about: Mapping[str, Any],
+    thoughts: Thoughts | None = None,
+    *,
+    durably: bool = False,
 ) -> None:
     """Write a recording with what is told about it, in one moment."""
     arrays = {**recording_arrays(recording, str(file)), "about": _json(about)}
@@ -120,7 +125,7 @@ def write_fight_file(
         arrays |= _arrays(thoughts)
     stream = io.BytesIO()
     np.savez_compressed(stream, **arrays)
-    write_atomically(file, stream.getvalue(), durably=False)
+    write_atomically(file, stream.getvalue(), durably=durably)
 
 
 def read_fight_file(file: Path) -> FightFile:
@@ -145,6 +150,13 @@ def about_boss(boss: str, variant: str, draw_seed: int | None = None) -> dict[st
         about = {"boss": file_name(boss), "variant": file_name(variant)}
         files = own_files(boss, [variant])
     return about | ({"files": files} if files else {})
+
+
+def about_game(boss: str) -> dict[str, Any]:
+    """What is told of a recording of the game: whom it shows, for labels are counted in his table."""
+    told = about_boss(boss, STANDARD)
+    del told["variant"]
+    return {"engine": "game"} | told
 
 
 def spec_of(told: FightFile) -> FightSpec:

@@ -25,14 +25,20 @@ from soulsai.runs.summary import RunSummary
 
 
 def begin_run(
-    preset: str, settings: Sequence[str] = (), folder: Path | None = None, command: Sequence[str] = ()
+    preset: str,
+    settings: Sequence[str] = (),
+    folder: Path | None = None,
+    command: Sequence[str] = (),
+    first: Sequence[str] = (),
 ) -> tuple[Run, Config]:
     """A new run of a preset or a config file (.toml), in a new folder under runs/ if none is given.
 
-    `settings` are texts such as "run.steps=5000"; `command` is kept with the run and must hold no secrets.
+    `settings` are texts such as "run.steps=5000"; those in `first` come before them and are not the user's. `command`
+    is kept with the run and must hold no secrets.
     """
     name = Path(preset).stem if preset.endswith(".toml") else preset
-    config = check_names(with_absolute_paths(with_settings(load_preset(preset), list(settings))))
+    config = with_settings(load_preset(preset), settings, first=first, source=preset)
+    config = check_names(with_absolute_paths(config))
     files = files_of(config) | parts_of(config)
     demos = demos_of(config)
     read_demos(config)  # refuses what cannot be learned from before a folder is made

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from soulsgym.calibration.calibrate import Calibration
+from soulsgym.render.names import move_name
 from soulsgym.spec.boss import BossMove, Hit
 
 ENOUGH = 15
@@ -21,6 +22,8 @@ class Advice:
     """An attack about which too little is known: how often it was seen, and between what its reach lies."""
 
     move: str
+    name: str
+    """Of the move, as players call it."""
     phase: int
     seen: int
     low_m: float
@@ -29,11 +32,12 @@ class Advice:
     """How much is missing: the larger, the sooner it should be recorded."""
 
     def __str__(self) -> str:
+        finish = f"let him finish {self.name} ({self.move}) in phase {self.phase}"
         if self.high_m - self.low_m <= SHARP_M:
-            return f"let him finish {self.move} in phase {self.phase} more often: {self.seen} seen"
+            return f"{finish} more often: {self.seen} seen"
         return (
-            f"stand {max(self.low_m - 0.5, 0.0):.0f} to {self.high_m + 0.5:.0f} m away and let him finish {self.move} "
-            f"in phase {self.phase}: {self.seen} seen, reach unknown between {self.low_m:.1f} and {self.high_m:.1f} m"
+            f"stand {max(self.low_m - 0.5, 0.0):.0f} to {self.high_m + 0.5:.0f} m away and {finish}: "
+            f"{self.seen} seen, reach unknown between {self.low_m:.1f} and {self.high_m:.1f} m"
         )
 
 
@@ -58,7 +62,8 @@ def advice(calibration: Calibration) -> list[Advice]:
             missing = max(0.0, 1.0 - times / ENOUGH) + max(0.0, high_m - low_m - SHARP_M)
             if missing > 0.0:
                 needs = missing * (1.0 + weights[move.name] / max(sum(weights.values()), 1.0))
-                found.append(Advice(move.name, number, times, low_m, high_m, needs))
+                name = move_name(calibration.files.boss_name, move.name)
+                found.append(Advice(move.name, name, number, times, low_m, high_m, needs))
     return sorted(found, key=lambda one: -one.needs)
 
 

@@ -114,6 +114,8 @@ def _check(recordings: Sequence[Recording], bouts: Sequence[Bout], files: FightF
             f"record until there are {FEWEST_ATTACKS}"
         )
     health = sorted({int(hp) for bout in bouts for hp in bout.fights["boss_max_hp"]})
+    if health[0] < 1:
+        raise RecordingError(f"{names}: the boss has {health[0]} hit points; give recordings of a fight")
     if len(health) > 1:
         raise RecordingError(
             f"{names}: the boss has {' and '.join(map(str, health))} hit points, so these are different fights; "

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from soulsgym.spec.draw import fit_times
+from soulsgym.spec.draw import KIND_OF, fit_times
 
 MEASURED = "measured"
+OTHER_KINDS = {"chains": "weight", "hp": "health", "changes_at_hp_share": "health", "reaction": "damage"}
+"""Kinds of what is never drawn; the rest are times."""
 Path = tuple[str | int, ...]
 """Where a number stands in a boss's file: keys of tables, positions in lists."""
 
@@ -46,13 +49,19 @@ class Estimate:
         return path_text(self.path)
 
     @property
+    def kind(self) -> str:
+        """What it is about, such as motion or reach, in the words of drawn variants."""
+        key = str(self.path[-1])
+        return KIND_OF.get(key) or OTHER_KINDS.get(key, "time")
+
+    @property
     def moves(self) -> bool:
         """Does the file's number lie outside of the interval?"""
         if self.before is None:
             return True
         return any(
             not low <= was <= high
-            for was, low, high in zip(_listed(self.before), _listed(self.low), _listed(self.high), strict=True)
+            for was, low, high in zip(listed(self.before), listed(self.low), listed(self.high), strict=True)
         )
 
     @property
@@ -61,7 +70,13 @@ class Estimate:
         return self.value if self.moves or self.weighed else self.before
 
 
-def _listed(value: Any) -> list[Any]:
+def count_kinds(estimates: Iterable[Estimate]) -> str:
+    """How many there are of each kind, the most frequent first."""
+    return ", ".join(f"{kind} {count}" for kind, count in Counter(one.kind for one in estimates).most_common())
+
+
+def listed(value: Any) -> list[Any]:
+    """A number as a list of one; a list as it is."""
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,18 +12,20 @@ import numpy as np
 from soulsgym.calibration.advice import advice
 from soulsgym.calibration.blows import Sample, occurrences, sample_of
 from soulsgym.calibration.calibrate import Calibration, calibrate
-from soulsgym.calibration.estimate import Estimate
+from soulsgym.calibration.estimate import Estimate, listed, number_at
 from soulsgym.errors import RecordingError
 from soulsgym.recordings.fidelity import measure_fidelity
+from soulsgym.recordings.metrics import Goal
 from soulsgym.recordings.recording import Recording
 from soulsgym.render.areas import Pose, area_of_hit
+from soulsgym.render.names import move_name
 from soulsgym.sim.tables import TICKS_PER_STEP
 from soulsgym.spec import load_fight
-from soulsgym.spec.boss import BossMove, Hit
+from soulsgym.spec.boss import ALL_ROUND_DEG, ANYWHERE_M, EVERY_GAP_M, TURN, BossMove, Hit, Rule
 
 AREA_PX, METRES = 250, 8.0
 """Side of a picture, and how far from the boss its edge is."""
-LINE_PX, LINE_HEIGHT_PX = 520, 54
+LINE_PX, LINE_HEIGHT_PX = 520, 70
 DECISIONS = ("weights", "chains", "after_odds", "cooldown_s", "approach_m", "near_s", "far_s", "changes_at_hp_share")
 HELD_OUT = 5
 """One fight in so many is kept out of the fit, to measure it on."""
@@ -78,25 +81,33 @@ def report(calibration: Calibration, recordings: Sequence[Recording]) -> str:
     """The page."""
     moved = [one for one in calibration.estimates if one.moves]
     steps = sum(len(bout.fights) for bout in calibration.bouts)
+    sorted_estimates = sorted(calibration.estimates, key=lambda one: not one.moves)
     parts = [
         f"<h1>{html.escape(calibration.spec.boss.name)}, as he was seen</h1>",
         f"<p>{len(calibration.bouts)} fights, {steps:,} steps ({steps / 600:.0f} minutes of play): "
-        f"{len(calibration.estimates)} numbers were seen, {len(moved)} of them are not what the file said.</p>",
+        f"{len(calibration.estimates)} numbers were seen, {len(moved)} of them are not what the file said. Those are "
+        "in bold. Intervals hold the number in nine cases of ten.</p>",
         _fidelity(held_out_fidelity(recordings, calibration)),
         _next(calibration),
         "<h2>Attacks</h2>",
         "<p>Dots: where players were when a blow landed (full), or came and did not hurt them (hollow). "
         "Those who rolled through it are left out. The boss looks up, and a ring is a metre. Dashed: the area of the "
-        "file; solid: the new one. Bars: when its blows come, by the file (grey) and now; below, when they landed.</p>",
+        "file; solid: the new one. Bars: when its blows come, by the file (grey) and now (red); red lines below them: "
+        "when they landed. Black marks: from when another attack may follow, until when the game shows this one, and "
+        "when it is over. Attacks with the most corrections come first.</p>",
         *_attacks(calibration),
         "<h2>Decisions</h2>",
+        "<p>Attacks are chosen by weights, which depend on where the player is: how far away, and how many degrees "
+        "from where the boss looks (to his right above 0).</p>",
         _table(("choice", "seen", "was", "is", "interval"), _decisions(calibration)),
         "<h2>The character</h2>",
         "<p>What was seen of the player himself. A variant changes the boss alone: a number in bold is for you to "
         "correct in the character's file. Metres are those of a step of walking, and of six steps of a roll.</p>",
         _table(("number", "seen", "file says", "measured", "interval"), _character(calibration)),
         "<h2>All numbers</h2>",
-        _table(("number", "seen", "was", "is", "interval"), map(_row, calibration.estimates)),
+        "<p>Under their names in the boss's file, which end in their unit: m metres, s seconds, deg degrees. Corrected "
+        "numbers come first.</p>",
+        _table(("number", "seen", "was", "is", "interval"), map(_row, sorted_estimates)),
     ]
     title = html.escape(f"{calibration.spec.boss.name}: calibration")
     return (
@@ -128,13 +139,56 @@ def _number(value: Any) -> str:
 
 
 def _row(one: Estimate) -> tuple[bool, tuple[str, ...]]:
-    is_long = isinstance(one.value, (list, tuple)) and len(one.value) > 6
-    between = "" if is_long else f"{_number(one.low)} to {_number(one.high)}"
+    ends = [(low, high) for low, high in zip(listed(one.low), listed(one.high), strict=True)]
+    between = "" if len(ends) > 6 else ", ".join(f"{_number(low)} to {_number(high)}" for low, high in ends)
     return one.moves, (one.key, str(one.n), _number(one.before), _number(one.result), between)
 
 
 def _decisions(calibration: Calibration) -> list[tuple[bool, tuple[str, ...]]]:
-    return [_row(one) for one in calibration.estimates if one.path[-1] in DECISIONS]
+    rows: list[tuple[bool, tuple[str, ...]]] = []
+    for one in calibration.estimates:
+        if one.path[-1] not in DECISIONS:
+            continue
+        names = _choices(one, calibration)
+        if not names:
+            rows.append(_row(one))
+            continue
+        before = one.before or [None] * len(names)
+        for name, *numbers in zip(names, before, one.result, one.low, one.high, strict=True):
+            was, now, low, high = map(_number, numbers)
+            rows.append((one.moves, (name, str(one.n), was, now, f"{low} to {high}")))
+    return rows
+
+
+def _choices(one: Estimate, calibration: Calibration) -> list[str]:
+    """In words, what each number of a list of weights is about; nothing for other numbers."""
+    boss, key = calibration.files.boss_name, one.path[-1]
+    if key == "weights":
+        rule = calibration.spec.boss.phases[int(one.path[1]) - 1].rules[int(one.path[3])]
+        where = f"phase {one.path[1]}, {_place(rule)}"
+        return [
+            f"{where}: {move_name(boss, name)}"
+            for name, weight in number_at(calibration.files.content, one.path).items()
+            if weight > 0.0 and name != TURN
+        ]
+    if key == "chains":
+        first = f"phase {one.path[1]}: {move_name(boss, str(one.path[3]))}"
+        links = ([move_name(boss, link["move"]) for link in chain.get("links", ())] for chain in one.written)
+        return [", then ".join([first, *names]) if names else f"{first} alone" for names in links]
+    return []
+
+
+def _place(rule: Rule) -> str:
+    """Where the player is when a rule counts."""
+    parts = []
+    if rule.gap_m != EVERY_GAP_M:
+        near, far = rule.gap_m
+        parts.append(f"{near:g} to {far:g} m" if far < ANYWHERE_M else f"beyond {near:g} m")
+    if rule.bearing_deg != ALL_ROUND_DEG:
+        parts.append(f"{rule.bearing_deg[0]:g} to {rule.bearing_deg[1]:g} degrees")
+    if rule.beyond_deg:
+        parts.append(f"more than {rule.beyond_deg:g} degrees aside")
+    return ", ".join(parts) or "anywhere"
 
 
 def _character(calibration: Calibration) -> list[tuple[bool, tuple[str, ...]]]:
@@ -148,9 +202,22 @@ def _fidelity(rows: Sequence[tuple[str, Any, Any]]) -> str:
     if not rows:
         return "<p>There are too few fights to keep some out of the fit and measure it on them.</p>"
     cells = (
-        (False, (name, str(new.n), _number(old.value), _number(new.value), old.goal.unit)) for name, old, new in rows
+        (False, (name, str(new.n), _rounded(old.value), _rounded(new.value), _goal(new.goal), new.goal.unit))
+        for name, old, new in rows
     )
-    return "<h2>On fights that were kept out of the fit</h2>" + _table(("metric", "n", "file", "fitted", "unit"), cells)
+    return (
+        "<h2>How close the simulator is</h2><p>Measured on one fight in five, with the numbers of the file (before) "
+        "and with a calibration by the other four (after). M1 to M7 are about the player, whom calibration leaves "
+        "alone.</p>" + _table(("metric", "samples", "before", "after", "target", "unit"), cells)
+    )
+
+
+def _rounded(value: float | None) -> str:
+    return _number(None if value is None else round(value, 4))
+
+
+def _goal(goal: Goal) -> str:
+    return "-" if goal.target is None else f"{'at least' if goal.higher_is_better else 'at most'} {goal.target:g}"
 
 
 def _next(calibration: Calibration) -> str:
@@ -161,7 +228,12 @@ def _next(calibration: Calibration) -> str:
 def _attacks(calibration: Calibration) -> list[str]:
     spec, own = calibration.spec, {move.name: move for move in load_fight(calibration.files.boss_name).boss.moves}
     tick_s, pictures = spec.player.label_s_per_step / TICKS_PER_STEP, []
-    for index, seen in sorted(occurrences(calibration.bouts).items()):
+    corrected = Counter(one.path[1] for one in calibration.estimates if one.moves and one.path[0] == "move")
+
+    def rank(item: tuple[int, Any]) -> tuple[int, int]:
+        return -corrected[spec.boss.moves[item[0]].name], item[0]
+
+    for index, seen in sorted(occurrences(calibration.bouts).items(), key=rank):
         # Occurrences know moves by their place in the file; new moves come behind them.
         move = spec.boss.moves[index]
         if not move.hits:
@@ -173,10 +245,9 @@ def _attacks(calibration: Calibration) -> list[str]:
             before = next((one for one in own[move.name].hits if one.name == hit.name), None)
             areas.append(_area(hit, before, samples))
         line = _timeline(move, own[move.name], [tick * tick_s for tick in landed])
-        name = html.escape(move.name)
-        pictures.append(
-            f"<div class=attack><h3>{name} <small>{len(seen)} seen</small></h3>{''.join(areas)}{line}</div>"
-        )
+        name, key = html.escape(move_name(calibration.files.boss_name, move.name)), html.escape(move.name)
+        about = f"{key}: {len(seen)} seen, {corrected[move.name]} of its numbers corrected"
+        pictures.append(f"<div class=attack><h3>{name} <small>{about}</small></h3>{''.join(areas)}{line}</div>")
     return pictures
 
 
@@ -212,7 +283,8 @@ def _area(hit: Hit, before: Hit | None, samples: Sequence[Sample]) -> str:
 
 
 def _timeline(move: BossMove, before: BossMove, landed: Sequence[float]) -> str:
-    scale = (LINE_PX - 20) / max(move.end_s, before.end_s, 0.1)
+    longest_s = max(move.end_s, before.end_s, 0.1)
+    scale = (LINE_PX - 20) / longest_s
 
     def bars(one: BossMove, y: float, colour: str) -> str:
         windows = "".join(
@@ -228,7 +300,12 @@ def _timeline(move: BossMove, before: BossMove, landed: Sequence[float]) -> str:
         return f"<path d='M10 {y + 5}h{one.end_s * scale:.1f}' stroke='#ccc'/>{windows}{marks}"
 
     hits = "".join(f"<path d='M{10 + time_s * scale:.1f} 40v8' stroke='#d9482b'/>" for time_s in landed)
+    axis = "".join(
+        f"<path d='M{10 + time_s * scale:.1f} 50v4' stroke='#888'/><text x='{10 + time_s * scale:.1f}' y='65' "
+        f"text-anchor='middle' font-size='11' fill='#555'>{time_s:g} s</text>"
+        for time_s in np.arange(0.0, longest_s - 0.1, 0.5)
+    )
     return (
         f"<svg width='{LINE_PX}' height='{LINE_HEIGHT_PX}' role='img' aria-label='when its blows come'>"
-        f"{bars(before, 6, '#aaa')}{bars(move, 22, '#d9482b')}{hits}</svg>"
+        f"{bars(before, 6, '#aaa')}{bars(move, 22, '#d9482b')}{hits}{axis}</svg>"
     )

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsgym.errors import RecordingError
-from soulsgym.labels import label_begins
+from soulsgym.labels import label_begins, without_unknown_labels
 from soulsgym.recordings.recording import Recording
 from soulsgym.sim.tables import TICKS_PER_STEP
 from soulsgym.spec import FightSpec
@@ -155,7 +155,7 @@ def read_bouts(recordings: Sequence[Recording], spec: FightSpec) -> list[Bout]:
         for low, high in recording.bounds():
             fights = recording.fights[low:high]
             if high - low > 2 and np.diff(fights["step"]).max() <= 1:
-                bouts.append(_read(fights, recording.actions[low:high], spec))
+                bouts.append(_read(without_unknown_labels(fights, spec), recording.actions[low:high], spec))
     if not bouts:
         raise RecordingError(
             f"{', '.join(recording.source for recording in recordings)}: no fight has a record of every step; "

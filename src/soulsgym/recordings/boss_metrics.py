@@ -197,7 +197,8 @@ def _hit_metric(episodes: list[Episode], replay: Replay) -> Metric:
             details[moves[real.move].name] = max(details.get(moves[real.move].name, 0.0), apart_s)
         false_hits += len(left)
     details |= {"wrong damage": wrong_damage, "missed": missed, "false": false_hits}
-    fault = f"{wrong_damage} with wrong damage, {missed} missed" if wrong_damage or missed else ""
+    faults = {"hits that the simulator does not repeat": missed, "hits with another damage": wrong_damage}
+    fault = ", ".join(f"{what}: {count}" for what, count in faults.items() if count)
     return Metric(GOALS["M10"], max(differences, default=None), len(differences), details, fault)
 
 

@@ -28,6 +28,8 @@ from soulsgym.state import FIGHT, NUM_ACTIONS, OBSERVATION_KEYS, Fights, Outcome
 FORMAT_VERSION = 1
 JSON_LISTS = ("observations", "actions", "dones", "infos", "episodes", "steps")
 ARRAYS = ("header", "fights", "actions", "episodes")
+LARGEST = 1e6
+"""Number of an observation: metres, seconds and points of a fight are far below it."""
 
 
 @dataclass(frozen=True)
@@ -136,9 +138,13 @@ def _check(file: str, recording: Recording) -> None:
         )
     for key in OBSERVATION_KEYS:
         rows = recording.fights[key].reshape(count, -1)
-        broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        broken = np.flatnonzero(~(np.abs(rows) <= LARGEST).all(axis=1))
         if len(broken):
-            raise RecordingError(f"{file}: observations[{broken[0]}].{key} is not finite; cut the recording before it")
+            worst = rows[broken[0]][~(np.abs(rows[broken[0]]) <= LARGEST)][0]
+            raise RecordingError(
+                f"{file}: observations[{broken[0]}].{key} holds {worst:g}, which no fight shows; "
+                "cut the recording before it"
+            )
     fights, simulation = len(recording.bounds()), recording.simulation
     if simulation is not None and len(simulation.seeds) != fights:
         raise RecordingError(f"{file}: has {len(simulation.seeds)} seeds for {fights} episodes; give one for each")

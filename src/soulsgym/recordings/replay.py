@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from soulsgym.actions import ACTION_CONTROLS, NOTHING, Button
 from soulsgym.engine import standard_starts
-from soulsgym.labels import label_begins, player_labels
+from soulsgym.labels import label_begins, player_labels, without_unknown_labels
 from soulsgym.recordings.recording import Recording
 from soulsgym.recordings.script import Script, boss_script
 from soulsgym.sim.engine import SimEngine
@@ -77,14 +77,13 @@ class Replay:
         ]
 
     def _follow(self, number: int, fights: Fights, pressed: npt.NDArray[np.int64]) -> Episode:
-        count = len(fights)
+        count, fights = len(fights), without_unknown_labels(fights, self.spec)
         predictions, from_start = np.zeros((count, HORIZON + 1), PREDICTION), np.zeros((1, count), PREDICTION)
         states, state, scratch = np.zeros(count, HIDDEN), np.zeros(2, HIDDEN), np.zeros(1, FIGHT)
         blows = self._blows(fights)
         script = boss_script(fights, self.spec, self.tick_s)
         shown = np.array([-1, *range(len(self.spec.boss_animations))])
         moves = np.array([script.moves_by_label.get(int(label), 0) for label in shown], np.int64)
-        fights = _within(fights, len(self.roles), len(moves))
         player = (
             fights, ACTION_CONTROLS[pressed], blows, self.roles, moves, self.template, state, states, scratch,
             self.tables,
@@ -147,14 +146,6 @@ def _labels_of_presses(spec: FightSpec) -> set[int]:
 def _pressed(actions: npt.NDArray[np.int64], unbound: tuple[Button, ...]) -> npt.NDArray[np.int64]:
     idle = np.isin(ACTION_CONTROLS["button"][actions], [int(button) for button in unbound])
     return np.where(idle, NOTHING, actions)
-
-
-def _within(fights: Fights, player_labels: int, boss_labels: int) -> Fights:
-    """The records with labels this fight does not have shown as unknown."""
-    fights = fights.copy()
-    for name, known in (("player_animation", player_labels), ("boss_animation", boss_labels)):
-        fights[name][(fights[name] < -1) | (fights[name] >= known - 1)] = -1
-    return fights
 
 
 def _roles(spec: FightSpec) -> Array:

@@ -153,6 +153,12 @@ class RehearsalEngine:
                 f"{self._file} has {about['phases']} phases and {self.spec.boss.name} {known}; "
                 "give a file of the same boss"
             )
+        ours, theirs = set(self.spec.boss_animations), set(about["boss_animations"])
+        if not (ours <= theirs or theirs <= ours):
+            raise MisuseError(
+                f"{self._file} is of another boss than {self.spec.boss.name}: one has {min(ours - theirs)} and the "
+                f"other {min(theirs - ours)}; give a file of the same boss"
+            )
         return about
 
     def _ask(self, kind: bytes, rest: bytes) -> None:
@@ -201,6 +207,8 @@ class RehearsalEngine:
     def _failure(self) -> Exception:
         if self._hung:
             return GameHung(f"the rehearsal of {self._file} does not answer; begin it again")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(2.0)  # its pipe may close a moment before
         code = self._process.poll()
         return GameGone(f"the rehearsal of {self._file} has ended with {code}; begin it again")
 

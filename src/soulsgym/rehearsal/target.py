@@ -117,13 +117,13 @@ def main() -> None:
         about = target.about
     except SoulsError as error:
         about = {"error": str(error)}
-    replies.write(json.dumps(about).encode() + b"\n")
-    replies.flush()
-    if "error" not in about:
-        try:
+    try:
+        replies.write(json.dumps(about).encode() + b"\n")
+        replies.flush()
+        if "error" not in about:
             serve(target, sys.stdin.buffer, replies)
-        except BrokenPipeError:
-            os._exit(1)  # whoever asked was killed, and nobody is left to tell
+    except BrokenPipeError:
+        os._exit(1)  # whoever asked was killed, and nobody is left to tell
 
 
 if __name__ == "__main__":

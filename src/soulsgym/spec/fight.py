@@ -200,6 +200,10 @@ def lay_over(files: FightFiles, changes: Mapping[str, Any], file: Path, variant:
     for key in ("title", "character"):
         if rest.get(key, files.content[key]) != files.content[key]:
             raise DataError(file, key, rest[key], f"must be {files.content[key]!r}, as the boss's file says")
+    own, moves = files.content.get("move", {}), rest.get("move", {})
+    for name, move in moves.items() if isinstance(moves, dict) else ():
+        if name not in own and isinstance(move, dict) and "animation" not in move:  # a new one has that at least
+            raise DataError(file, "move", name, f"is no move of {files.boss_name}{suggestion(name, own)}")
     made = _build_spec(files, file, overlay(files.content, rest), variant)
     return replace(made, boss=adjust.applied_to(made.boss, sources)) if "adjust" in changes else made
 

@@ -19,6 +19,7 @@ from soulsai.adapting.play import MOST_STEPS, play, steps_of, wins
 from soulsai.config import config_from_toml, config_to_toml, with_settings
 from soulsai.errors import ConfigError, RunError
 from soulsai.evaluation.fighter import ScriptedFighter
+from soulsai.evaluation.thoughts import read_fight_file
 from soulsai.replay import Batch
 from soulsai.runs.lock import locked
 from soulsai.runs.run import Run
@@ -241,6 +242,7 @@ def test_what_was_played_before_the_game_failed_is_kept(agent, target, near, tmp
     with pytest.raises(GameGone, match="has ended"):
         adaptation(agent, target, folder).run()
     assert steps_of(recordings(folder)) == 99
+    assert read_fight_file(folder / "recordings" / "1-prober-1.npz").boss == "iudex"
     near.breaks = range(151, 10_000)
     with pytest.raises(GameError, match="broke off a fight 4 times in a row; run souls doctor"):
         adaptation(agent, target, folder).run()
@@ -357,6 +359,23 @@ def test_rehearsals_are_told_apart_by_their_numbers(target, tmp_path):
 def test_recordings_that_tell_too_little_say_the_way_out(agent, target, near, tmp_path):
     with pytest.raises(RunError, match=r"too few to tell anything.*play longer with --minutes, or begin again"):
         adaptation(agent, target, tmp_path / "adapted", minutes=0.1).run()
+
+
+def test_without_what_a_finished_round_has_left_the_way_out_is_said_and_works(agent, target, near, tmp_path):
+    folder = tmp_path / "adapted"
+    assert adaptation(agent, target, folder, stop=lambda: True).run() is None
+    state = json.loads((folder / "adapt.json").read_text())
+    state["rounds"] = [{"number": 1, "minutes": 2.5}]
+    (folder / "adapt.json").write_text(json.dumps(state))
+    with pytest.raises(RunError, match=r"runs/1, the agent of round 1, is gone; put it back, or begin again"):
+        adaptation(agent, target, folder).run()
+    shutil.copytree(agent, folder / "runs" / "1")
+    kept, way_out = digest(folder), r"recordings has no recordings; put .* back, end .* with --minutes 2\.5, or"
+    with pytest.raises(RunError, match=way_out):
+        adaptation(agent, target, folder).run()
+    assert digest(folder) == kept
+    result = adaptation(agent, target, folder, minutes=2.5).run()
+    assert (result.run, result.minutes, result.after.fights) == (folder / "runs" / "1", 2.5, 2)
 
 
 def test_a_folder_with_something_else_in_it_is_refused(agent, target, near, tmp_path):

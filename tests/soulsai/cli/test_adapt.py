@@ -60,6 +60,7 @@ def test_what_is_printed_at_the_end(asked, trained, tmp_path):
     lines = souls(trained, *REHEARSED).stdout.splitlines()
     assert lines[0] == "after 30.0 minutes of play: wins before 88.0% (80.2% to 93.0%), after not measured"
     assert lines[1] == f"the adapted agent: {tmp_path / 'runs' / '4'}"
+    assert lines[2].startswith(f"what was corrected: souls calibrate {tmp_path}/recordings/*.npz --out ")
     told = json.loads(souls(trained, *REHEARSED, "--json").stdout)
     assert told["before"] == {"win_rate": 0.88, "interval": pytest.approx([0.802, 0.930], abs=1e-3), "fights": 100}
     assert (told["after"], told["minutes"], told["fine_tuned"]) == (None, 30.0, tuned)

@@ -1,6 +1,7 @@
 """`souls calibrate`: the command around the calibration, with good and bad files."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -32,6 +33,8 @@ def test_it_writes_a_variant_and_says_what_to_record(recording, tmp_path):
     assert "measured in 4 fights" in result.output
     assert "what to record next" in result.output
     assert "reach unknown between" in result.output
+    assert re.search(r"let him finish Running thrust \(dash\) in phase 1: \d+ seen", result.output)
+    assert re.search(r"corrected \((time|motion|tracking) \d+, ", result.output)
     assert load_fight("iudex", str(out)).boss.known
 
 
@@ -44,6 +47,14 @@ def test_the_report_shows_attacks_and_numbers(recording, tmp_path):
     assert text.count("<div class=attack>") > 5
     assert "too few fights to keep some out" in text
     assert "move.thrust.link_s" in text
+    assert "<h3>Thrust <small>thrust: " in text
+    assert ">0.5 s</text>" in text  # the axis of a timeline
+    assert re.search(r"<td>phase 1, 0 to 1\.5 m: Punch</td><td>\d+</td><td>20</td>", text)
+    assert re.search(r"<td>phase 1: Thrust, then [A-Z]", text)
+    corrections = [int(count) for count in re.findall(r"seen, (\d+) of its numbers corrected", text)]
+    assert corrections == sorted(corrections, reverse=True)
+    bold = re.findall(r"<tr( class=moved)?>", text[text.index("All numbers") :])[1:]
+    assert bold == sorted(bold, reverse=True)
     assert "<script" not in text
     again = run(recording, "--out", tmp_path / "other.toml", "--report", page)
     assert "mine.html" in str(again.exception)
@@ -121,6 +132,21 @@ def test_a_recording_of_another_boss(recording, tmp_path):
     read.fights["boss_animation"][:] = load_fight("iudex").boss_animations.index("LandDefault")
     write_recording(tmp_path / "other.npz", read)
     assert "are none of iudex's" in refused(tmp_path / "mine.toml", tmp_path / "other.npz")
+
+
+def test_labels_of_another_version_are_unknown(recording, tmp_path):
+    read = read_recording(recording)
+    read.fights["player_animation"][::2] = 9999
+    write_recording(tmp_path / "strange.npz", read)
+    result = run(tmp_path / "strange.npz", "--out", tmp_path / "mine.toml")
+    assert result.exit_code == 0, result.exception
+
+
+def test_a_boss_without_health(recording, tmp_path):
+    read = read_recording(recording)
+    read.fights["boss_max_hp"][:] = 0
+    write_recording(tmp_path / "dead.npz", read)
+    assert "dead.npz: the boss has 0 hit points" in refused(tmp_path / "mine.toml", tmp_path / "dead.npz")
 
 
 @pytest.mark.parametrize("where", [(), ("--rehearse", "standard")], ids=["simulator", "game"])

@@ -103,6 +103,19 @@ def test_what_the_game_cannot_do(game, tmp_path, arguments, text):
         raise souls("train", "--run", tmp_path / "run", *arguments).exception
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["smoke"], r"^smoke: fight.variants = .* but the game has its own numbers; name one: "),
+        (["--set", "fight.number=4"], r"^--set fight.number=4: fight.number = 4 but"),
+    ],
+)
+def test_a_refusal_quotes_no_setting_that_the_user_did_not_give(game, tmp_path, arguments, text):
+    with pytest.raises(ConfigError, match=text):
+        raise souls("train", *arguments, "--game", "--run", tmp_path / "run").exception
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_reward_that_the_game_cannot_give_is_refused_before_it_is_opened(game, tmp_path):
     file = tmp_path / "dodges.py"
     file.write_text(

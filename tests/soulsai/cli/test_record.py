@@ -1,20 +1,26 @@
 """`souls record`: fights to a file, the same for every environment; and `souls watch` on such a file."""
 
+import itertools
 import shutil
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from soulsai.cli import watch
 from soulsai.cli.main import app
+from soulsai.cli.options import INTERRUPTED
 from soulsai.cli.watch import recorded
 from soulsai.errors import RunError
 from soulsai.evaluation.fighter import ScriptedFighter
 from soulsgym.actions import NOTHING
 from soulsgym.envs.simulated import FightEnv
-from soulsgym.errors import GameNotFound, MisuseError
+from soulsgym.errors import GameGone, GameNotFound, MisuseError
 from soulsgym.game.engine import GameOptions
+from soulsgym.recordings.fidelity import measure_fidelity
 from soulsgym.recordings.recording import read_recording
+from soulsgym.spec import load_fight
 from soulsgym.state import Outcome
 
 
@@ -44,6 +50,36 @@ def test_a_recording_is_the_fight_that_was_fought():
     for i in range(1, 60):
         again.step(int(recording.actions[i]))
         assert np.array_equal(again.fight["player_pose"][0], recording.fights["player_pose"][i])
+
+
+def test_what_was_played_before_a_stop_is_kept(tmp_path, monkeypatch):
+    asked = itertools.count()
+    monkeypatch.setattr(watch, "stopping", lambda *words: nullcontext(lambda: next(asked) > 300))
+    result = souls("record", "player:idle", "--fights", 50, "--out", tmp_path / "a.npz")
+    assert result.exit_code == INTERRUPTED, result.exception
+    recording = read_recording(tmp_path / "a.npz")
+    played = len(recording.bounds())
+    assert f"{played} fights, {len(recording)} records, {played - 1} died, 1 unfinished" in result.stdout
+    assert 290 < len(recording) < 310
+    assert measure_fidelity(recording, load_fight("iudex")).exact
+    monkeypatch.setattr(watch, "stopping", lambda *words: nullcontext(lambda: True))
+    result = souls("record", "player:idle", "--fights", 50, "--out", tmp_path / "b.npz")
+    assert "stopped before the first step" in str(result.exception)
+    assert not (tmp_path / "b.npz").exists()
+
+
+def test_what_was_played_before_the_game_failed_is_kept(capsys):
+    class Failing(FightEnv):
+        def reset(self, *, seed=None, options=None):
+            if seed == 7:
+                raise GameGone("the game has ended; start it again")
+            return super().reset(seed=seed, options=options)
+
+    recording = recorded(Failing("iudex", changes=True), ScriptedFighter("idle"), 5, 5)
+    assert len(recording.bounds()) == len(recording.simulation.seeds) == 2
+    assert "the game has ended; start it again; what was recorded until then is kept" in capsys.readouterr().err
+    with pytest.raises(GameGone):
+        recorded(Failing("iudex", changes=True), ScriptedFighter("idle"), 5, 7)
 
 
 def test_one_phase(tmp_path):

@@ -132,6 +132,17 @@ def test_a_wrong_recording_is_noticed(spec, own):
     assert wrong["M3"].ok is False
 
 
+def test_labels_that_a_fight_does_not_have_are_unknown(spec, own):
+    fights = own.fights.copy()
+    fights["player_animation"][20:40], fights["boss_animation"][20:40] = 9999, -77
+    strange = Recording(fights, own.actions, own.episodes)
+    unknown = fights.copy()
+    unknown["player_animation"][20:40], unknown["boss_animation"][20:40] = -1, -1
+    as_unknown = Recording(unknown, own.actions, own.episodes)
+    told = [[metric.value for metric in measure_fidelity(one, spec).metrics] for one in (strange, as_unknown)]
+    assert told[0] == told[1]
+
+
 def test_every_metric_is_there_once(own_fidelity):
     assert [metric.goal for metric in own_fidelity.metrics] == list(GOALS.values())
 

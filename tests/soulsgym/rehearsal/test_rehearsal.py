@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import gymnasium
@@ -16,6 +18,7 @@ from soulsgym.rehearsal import engine as rehearsal
 from soulsgym.rehearsal.engine import RehearsalEngine, RehearsalOptions
 from soulsgym.spec import load_fight
 from soulsgym.spec.draw import write_overlay
+from soulsgym.spec.fight import boss_file
 from soulsgym.state import Outcome
 
 EVERYONE = np.ones(1, np.bool_)
@@ -120,7 +123,6 @@ def test_its_pace(own_target):
 
 def test_a_process_that_ends(own_target):
     own_target._process.kill()
-    own_target._process.wait(60)
     with pytest.raises(GameGone, match=r"hidden\.toml has ended with -?\d+"):
         own_target.step(ACTION_CONTROLS[[NOTHING]])
     own_target.close()
@@ -135,6 +137,15 @@ def test_when_whoever_asked_was_killed_it_ends_without_a_word(own_target, capfd)
     process.stdin.close()
     assert process.wait(60) == 1
     assert capfd.readouterr().err == ""
+
+
+def test_when_whoever_opened_it_was_killed_before_it_was_ready_it_ends_without_a_word():
+    command = [sys.executable, "-m", "soulsgym.rehearsal.target", "iudex", "standard", "--phase", "1", "--changes", "0"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.close()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(60) == 1
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no signal stops a process here")
@@ -161,6 +172,11 @@ def test_a_bad_file_is_one_sentence(spec, tmp_path, content, words):
     with pytest.raises(MisuseError, match=rf"bad\.toml.*{words}") as caught:
         RehearsalEngine(spec, RehearsalOptions(str(file)))
     assert "\n" not in str(caught.value)
+
+
+def test_the_file_of_another_boss_is_refused(spec):
+    with pytest.raises(MisuseError, match=r"vordt\.toml is of another boss than Iudex Gundyr: .* of the same boss"):
+        RehearsalEngine(spec, RehearsalOptions(str(boss_file("vordt"))))
 
 
 def test_a_pace_that_cannot_be():

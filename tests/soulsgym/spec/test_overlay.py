@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from soulsgym.errors import DataError
 from soulsgym.sim.pack import pack
 from soulsgym.spec import load_fight
 from soulsgym.spec.damage import Power
+from soulsgym.spec.draw import write_overlay
 from soulsgym.spec.overlay import overlay
 
 HARD = "bosses/iudex.hard.toml"
@@ -32,6 +34,12 @@ def test_tables_are_merged_and_everything_else_replaced():
     above = {"a": {"c": [3]}, "d": [{"e": 5}, {}], "g": {"h": 1}}
     assert overlay(below, above) == {"a": {"b": 1, "c": [3]}, "d": [{"e": 5}, {}], "f": 2, "g": {"h": 1}}
     assert below == {"a": {"b": 1, "c": [1, 2]}, "d": [{"e": 1}], "f": 2}
+
+
+def test_a_variant_of_another_boss_is_refused(tmp_path):
+    file = write_overlay(tmp_path / "other.toml", "vordt", 1)
+    with pytest.raises(DataError, match=r"other\.toml: move = .* is no move of iudex"):
+        load_fight("iudex", str(file))
 
 
 def test_hard_has_the_same_moves_at_the_same_times(spec, hard):
