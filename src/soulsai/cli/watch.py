@@ -197,7 +197,7 @@ def record(
     try:
         fighter = one.fighter(own)
         with bar(f"{who} in {env}") as progress:
-            recording = recorded(made, fighter, fights, seed, progress)
+            recording = record_fights(made, fighter, fights, seed, progress)
     finally:
         made.close()
     about = {"engine": "sim"} | about_boss(own, names["variant"]) if names else _about_game(own)
@@ -207,7 +207,7 @@ def record(
 
 def _record_person(out: Path, env: str, boss: str, fights: int, flags: TargetFlags) -> None:
     """Watch a person play; Ctrl-C ends and keeps what was seen."""
-    from soulsai.cli.train import stopping
+    from soulsai.cli.train import stop_on_signals
     from soulsgym.recordings.person import record_person
 
     if not boss:
@@ -217,7 +217,7 @@ def _record_person(out: Path, env: str, boss: str, fights: int, flags: TargetFla
         boss = IN_THE_GAME[env][1]["boss"]
     plan = load_fight(boss, moves=False).watch
     typer.echo(f"play now: a fight with {plan.name} is recorded from its first hit on; Ctrl-C stops and saves")
-    with stopping(typer.echo, "saving the recording") as stop:
+    with stop_on_signals(typer.echo, "saving the recording") as stop:
         recording = record_person(plan, fights, pid=flags.pid, stop=stop, say=typer.echo)
     if recording is None:
         raise MisuseError(
@@ -266,7 +266,7 @@ def _make_env(env: str, phase: int, names: dict[str, str], flags: TargetFlags) -
     return made
 
 
-def recorded(env: BossEnv, fighter: Fighter, fights: int, seed: int, progress: Any = None) -> Recording:
+def record_fights(env: BossEnv, fighter: Fighter, fights: int, seed: int, progress: Any = None) -> Recording:
     """Play the fights to their ends, or to the limit of steps; those of the simulator come with what repeats them."""
     records, actions, episodes = [], [], []
     everyone = np.ones(1, np.bool_)

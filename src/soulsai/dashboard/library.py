@@ -22,7 +22,7 @@ from soulsai.runs.fleet_file import FILE as FLEET
 from soulsai.runs.fleet_file import is_served
 from soulsai.runs.metric_store import EXPORT, FILE, SIDE_FILES
 from soulsai.runs.requests import FOLDER as REQUESTS
-from soulsai.runs.requests import ask, asked
+from soulsai.runs.requests import ask, open_requests
 from soulsai.runs.run import CONFIG, VERSIONS, Run
 from soulsai.runs.stamps import utc_stamp
 from soulsai.runs.status import DAMAGED, GOING, KILLED, Status
@@ -83,7 +83,7 @@ class RunDetails:
             "step": max(status.step, extent.step) if live or status.state in LOST else status.step,
             "steps": status.steps or about["steps"],
             **self._rates(status),
-            "updated": status.updated or self._changed(),
+            "updated": status.updated or self._change_time(),
             "problem": about["problem"] or self.metrics.problem or self._damage(status),
             "folder": shlex.quote(str(self.folder.absolute())),
             "command": self._command(about, status),
@@ -138,7 +138,7 @@ class RunDetails:
             "config": self._text_or_empty(CONFIG),
             "versions": self._versions(),
             "metrics": [_declaration(name) for name in self.metrics.names()],
-            "asked": asked(self.run),
+            "asked": open_requests(self.run),
             "log": self.log(),
         }
 
@@ -147,7 +147,7 @@ class RunDetails:
         if not is_inside(self.folder / REQUESTS, self.folder):
             raise RunError(f"{self.folder / REQUESTS}: is not in the folder of the run; remove it")
         ask(self.run, action)
-        return asked(self.run)
+        return open_requests(self.run)
 
     def _versions(self) -> dict[str, Any]:
         try:
@@ -162,7 +162,7 @@ class RunDetails:
         except SoulsError:
             return ""
 
-    def _changed(self) -> str:
+    def _change_time(self) -> str:
         try:
             return utc_stamp(datetime.fromtimestamp(self.folder.stat().st_mtime, UTC))
         except (OSError, OverflowError, ValueError):
@@ -264,7 +264,7 @@ class Library:
         return {
             "id": id,
             **{key: entry[key] for key in IN_EVENT},
-            "asked": asked(details.run),
+            "asked": open_requests(details.run),
             "newest_fight": fights[0].stem if fights else None,
             "newest_evaluation": name,
             "evaluated": utc_stamp(datetime.fromtimestamp(_stamp(file)[2] / 1e9, UTC)) if file else None,
@@ -331,7 +331,7 @@ def files_in(folder: Path, suffixes: tuple[str, ...], inside: Path) -> list[Path
     return [path for _, _, path in sorted(found, reverse=True)]
 
 
-def made_at(file: Path, told: str = "") -> str:
+def creation_time(file: Path, told: str = "") -> str:
     """When a file was made, as sortable digits: by its content, by its name, or by its modification time.
 
     A copy of a run has the time of copying on all of its files. Names have whole seconds: those files are the last of

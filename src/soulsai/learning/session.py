@@ -83,9 +83,9 @@ def run_session(
     the files of the run. `make_loop` makes another loop than the config's own.
     """
     view = Logged(view)
-    with run.lock(), _logging(run):
+    with run.lock(), _log_to_file(run):
         training: Training | None = None
-        Requests(run).met(*KEPT)
+        Requests(run).finish(*KEPT)
         try:
             if config.world == "fight":
                 if config.fight.engine != "game":
@@ -131,7 +131,7 @@ class Logged:
 
 
 @contextmanager
-def _logging(run: Run) -> Iterator[None]:
+def _log_to_file(run: Run) -> Iterator[None]:
     handler = attach(run.log_file)
     try:
         yield

@@ -108,7 +108,7 @@ class Source(ABC):
         """Arrays that decide how it goes on."""
         return {}
 
-    def saving(self) -> Callable[[], None]:
+    def start_saving(self) -> Callable[[], None]:
         """A checkpoint with everything up to now is being written: call what this gives when it is."""
         return lambda: None
 
@@ -416,7 +416,7 @@ class FleetSource(Source):
         self._waiting.clear()
         self._taken_bytes = self._waiting_rows = 0
 
-    def saving(self) -> Callable[[], None]:
+    def start_saving(self) -> Callable[[], None]:
         """What is stored by now may be forgotten elsewhere as soon as the checkpoint holds it."""
         stored = 0 if self._rows_of_update else len(self._taken)
         return lambda: self._acknowledge(stored)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from soulsai.acting.policy import NetworkPolicy
 from soulsai.config.schema import Config
 from soulsai.errors import ConfigError
-from soulsai.evaluation.thoughts import PROBABILITY, Layer, Q, Thoughts, shaded
+from soulsai.evaluation.thoughts import PROBABILITY, Layer, Q, Thoughts, to_shades
 from soulsai.learning.loading import names_of
 from soulsai.learning.wiring import build_actions, build_fighter
 from soulsai.networks import PolicyNetwork
@@ -47,11 +47,11 @@ def think(config: Config, policy: NetworkPolicy, recording: Recording) -> Though
     network = policy.networks[0]
     device = next(network.parameters()).device
     observations, masks = torch.from_numpy(seen).to(device), torch.from_numpy(opened).to(device)
-    with torch.no_grad(), _listening(policy) as activations:
-        kind, scores, value, chosen = _weighed(policy, observations, masks)
-    shades, scale = shaded(seen, each=True)
+    with torch.no_grad(), _record_activations(policy) as activations:
+        kind, scores, value, chosen = _score(policy, observations, masks)
+    shades, scale = to_shades(seen, each=True)
     layers = [Layer(OBSERVATION, shades, scale)]
-    layers += [Layer(name, *shaded(_plain(found), each=False)) for name, found in activations.items()]
+    layers += [Layer(name, *to_shades(_plain(found), each=False)) for name, found in activations.items()]
     return Thoughts(
         kind=kind,
         actions=tuple(int(number) for number in actions.indices),
@@ -98,7 +98,7 @@ def _walk(config: Config, walked: _Walked, recording: Recording) -> npt.NDArray[
     return np.array(decided, np.int32)
 
 
-def _weighed(policy: NetworkPolicy, observations: Tensor, masks: Tensor) -> tuple[str, Tensor, Tensor, Tensor]:
+def _score(policy: NetworkPolicy, observations: Tensor, masks: Tensor) -> tuple[str, Tensor, Tensor, Tensor]:
     """Kind of the scores, the scores, the value of the state, and the choice."""
     total = policy.scores(observations)
     chosen = masked_argmax(total, masks)
@@ -110,7 +110,7 @@ def _weighed(policy: NetworkPolicy, observations: Tensor, masks: Tensor) -> tupl
 
 
 @contextmanager
-def _listening(policy: NetworkPolicy) -> Iterator[Activations]:
+def _record_activations(policy: NetworkPolicy) -> Iterator[Activations]:
     """What leaves every hidden layer, by name, in the order in which the network has them."""
     heard: Activations = {}
     handles = []

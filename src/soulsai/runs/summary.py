@@ -83,13 +83,13 @@ def _summary(folder: Path) -> RunSummary:
         run = Run.open(folder)
         status, preset = run.status(), run.preset
     except (SoulsError, OSError) as error:
-        return RunSummary(folder.absolute().name, folder, "", Status(BROKEN, updated=_changed(folder)), str(error))
+        return RunSummary(folder.absolute().name, folder, "", Status(BROKEN, updated=_change_time(folder)), str(error))
     if not status.updated:
-        status = Status(status.state, updated=_changed(folder))
+        status = Status(status.state, updated=_change_time(folder))
     return RunSummary(folder.absolute().name, folder, preset, status)
 
 
-def _changed(folder: Path) -> str:
+def _change_time(folder: Path) -> str:
     try:
         return utc_stamp(datetime.fromtimestamp(folder.stat().st_mtime, UTC))
     except OSError:

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from soulsai.cli.main import app
-from soulsai.cli.watch import recorded
+from soulsai.cli.watch import record_fights
 from soulsai.errors import RunError
 from soulsai.evaluation.fighter import ScriptedFighter
 from soulsgym.actions import NOTHING
@@ -38,7 +38,7 @@ def test_fights_are_recorded_from_their_start_to_their_end(tmp_path):
 
 def test_a_recording_is_the_fight_that_was_fought():
     env = FightEnv("iudex", changes=True)
-    recording = recorded(env, ScriptedFighter("duellist"), 1, 5)
+    recording = record_fights(env, ScriptedFighter("duellist"), 1, 5)
     again = FightEnv("iudex", changes=True)
     again.reset(seed=5)
     for i in range(1, 60):
@@ -95,7 +95,7 @@ def test_a_recording_in_a_window(tmp_path, monkeypatch):
     env = FightEnv("iudex")
     from soulsgym.recordings.recording import write_recording
 
-    recording = recorded(env, ScriptedFighter("idle"), 1, 0)
+    recording = record_fights(env, ScriptedFighter("idle"), 1, 0)
     short = type(recording)(recording.fights[:3], recording.actions[:3], recording.episodes[:3])
     write_recording(file, short)
     result = souls("watch", file)

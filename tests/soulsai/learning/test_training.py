@@ -21,7 +21,7 @@ from soulsai.learning import session, showing, training
 from soulsai.learning.scoring import PolicyScore
 from soulsai.learning.session import run_session
 from soulsai.learning.training import Training, final_policy
-from soulsai.runs.requests import ask, asked
+from soulsai.runs.requests import ask, open_requests
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
 from soulsgym.recordings.recording import read_recording
@@ -451,9 +451,9 @@ def test_who_asks_for_a_checkpoint_while_one_is_written_gets_the_next(tmp_path, 
         ask(made.run, "save")
         slow_disk[0].set()
         made._finish_saving()
-        assert asked(made.run) == ("save",)
+        assert open_requests(made.run) == ("save",)
         made.save()
-        assert asked(made.run) == ()
+        assert open_requests(made.run) == ()
 
 
 @pytest.mark.faults
@@ -695,7 +695,7 @@ def test_a_full_disk_while_the_replay_is_saved(tmp_path, monkeypatch):
     def full(self, store, first, rows, unfinished):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("soulsai.replay.segments.ReplaySegments._written", full)
+    monkeypatch.setattr("soulsai.replay.segments.ReplaySegments._write", full)
     with pytest.raises(RunError, match=r"replay: cannot be written, the disk is full"):
         again.go()
     monkeypatch.undo()
@@ -855,13 +855,13 @@ def test_stop_saves_and_ends(tmp_path):
     assert not go().finished
     assert run.status().state == "stopped"
     assert run.status().step >= scene.seen[0][1] > 0
-    assert asked(run) == ()
+    assert open_requests(run) == ()
     assert max(int(path.name) for path in run.checkpoints.glob("[0-9]*")) == run.status().step
 
 
 def test_save_writes_a_checkpoint_at_once(tmp_path):
     run, go = endless(tmp_path / "run", "run.checkpoint_every_s=1000")
-    is_met = lambda run: any(run.checkpoints.glob("[0-9]*")) and asked(run) == ()  # noqa: E731
+    is_met = lambda run: any(run.checkpoints.glob("[0-9]*")) and open_requests(run) == ()  # noqa: E731
     scene = Scene(run, (lambda run: run.metrics_file.exists() and run.metrics(), "save"), (is_met, "stop"))
     go()
     assert len(scene.seen) == 2
@@ -883,7 +883,7 @@ def test_a_paused_run_can_be_stopped(tmp_path):
     run, go = endless(tmp_path / "run")
     Scene(run, (is_saved, "pause"), (state_is("paused"), "stop"))
     assert not go().finished
-    assert (run.status().state, asked(run)) == ("stopped", ())
+    assert (run.status().state, open_requests(run)) == ("stopped", ())
 
 
 def test_what_an_earlier_process_was_asked_for_is_forgotten(tmp_path):

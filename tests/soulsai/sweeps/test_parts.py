@@ -21,7 +21,7 @@ from soulsai.runs.metrics import MetricsWriter
 from soulsai.sweeps.report import against_preset, verdict, write_report
 from soulsai.sweeps.results import better_by, rate_and_interval, results_of, to_confirm
 from soulsai.sweeps.space import check_fit, space_of, value_of
-from soulsai.sweeps.storage import JournalLock, open_storage, storage_in_reach, waited_for
+from soulsai.sweeps.storage import JournalLock, open_storage, storage_in_reach, wait_for_lock
 from soulsai.sweeps.study import FAILED, RUNNING, WAITING, About, SweepStudy, make_pruner, open_about
 from soulsai.sweeps.trial import Training, can_go_on, final_score
 from soulsgym.errors import MisuseError
@@ -112,11 +112,11 @@ def test_half_a_line_of_a_killed_process_is_cut_off(tmp_path):
     assert journal.read_bytes() == b'{"a":1}\n'
     with (
         pytest.raises(RunError, match="another process has held this lock"),
-        waited_for(tmp_path / "study.journal.lock", 0.1),
+        wait_for_lock(tmp_path / "study.journal.lock", 0.1),
     ):
         pass
     lock.release()
-    with waited_for(tmp_path / "study.journal.lock", 0.1):
+    with wait_for_lock(tmp_path / "study.journal.lock", 0.1):
         pass
 
 

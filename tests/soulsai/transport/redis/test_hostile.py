@@ -60,7 +60,7 @@ def siege(address, admin, keys, make_learner, monkeypatch):
         metrics = {}
         until(lambda: metrics.update(loop.iterate()) or not any(
             admin.llen(keys.experience(name)) > len(inbox.read) for name, inbox in link._inboxes.items()))  # fmt: skip
-        loop.source.saving()()
+        loop.source.start_saving()()
         return metrics
 
     siege.settle = settle
@@ -262,7 +262,7 @@ def test_a_flood_of_small_chunks_delays_nobody(siege, monkeypatch):
         assert turns < 60
         siege.bob.send()
         siege.loop.iterate()
-        siege.loop.source.saving()()
+        siege.loop.source.start_saving()()
     assert siege.loop.source._number > 3
     until(lambda: siege.loop.iterate() is None or flood_is_counted(siege))
 
@@ -357,7 +357,7 @@ def test_whatever_a_member_does(siege, attack):
 
 
 def are_in(siege):
-    siege.loop.source.saving()()
+    siege.loop.source.start_saving()()
     return siege.of("bob")["stored"] == 8 * TURNS
 
 
