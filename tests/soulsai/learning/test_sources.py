@@ -535,3 +535,11 @@ def test_a_loop_that_is_asked_to_stop_ends_after_the_step():
     loop.iterate(lambda: True)
     assert 0 < loop.counters.steps < 256
     loop.source.close()
+
+
+def test_reports_go_out_with_policies_and_not_with_metrics(memory_link):
+    loop = loop_of(Q, memory_link)
+    loop.source.metrics(loop.counters)
+    assert memory_link.described == []
+    loop.iterate()
+    assert [report["steps"] for report in memory_link.described] == [0]
