@@ -100,21 +100,20 @@ def run_session(
             beside = Evaluator(run, config, view.say) if fleet else None
             training = Training(run, config, view=view, stop=stop, loop=loop, game=game, sinks=sinks, evaluator=beside)
             training.resume(without_replay=without_replay) if resume else training.begin()
-            if not training.go():
+            if training.go():
+                outcome = _evaluate_at_the_end(run, config, final_policy(training), view)
+                training.close("finished", outcome.worst)
+            else:
+                outcome = Outcome(finished=False)
                 training.close("stopped")
-                update_report(run)
-                return Outcome(finished=False)
-            policy = final_policy(training)
-            outcome = _evaluate_at_the_end(run, config, policy, view)
-            training.close("finished", outcome.worst)
-            update_report(run)
-            return outcome
         except BaseException:
             if training is None:
                 run.write_status(Status("failed", 0, config.run.steps))
             else:
                 training.close("failed")
             raise
+        update_report(run)
+        return outcome
 
 
 class Logged:
@@ -140,8 +139,15 @@ def _log_to_file(run: Run) -> Iterator[None]:
 
 
 def update_report(run: Run) -> None:
-    """Write the report of a run again, from what is in its folder."""
-    evaluations = [Evaluation.from_json(text) for _, text in run.evaluations() if _is_fight(text)]
+    """Write the report of a run again, from what is in its folder; evaluations that are damaged are left out."""
+    evaluations = []
+    for name, text in run.evaluations():
+        try:
+            if _is_fight(text):
+                evaluations.append(Evaluation.from_json(text))
+        except ValueError:
+            file = run.evaluations_folder / f"{name}.json"
+            log.warning("%s: is damaged and left out of the report; restore it from a copy, or remove it", file)
     write_report(
         run.report_file,
         title=run.name,
@@ -153,7 +159,8 @@ def update_report(run: Run) -> None:
 
 
 def _is_fight(text: str) -> bool:
-    return "returns" not in json.loads(text)
+    content = json.loads(text)
+    return not isinstance(content, dict) or "returns" not in content
 
 
 def _evaluate_at_the_end(run: Run, config: Config, policy: NetworkPolicy, view: View) -> Outcome:

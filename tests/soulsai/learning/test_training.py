@@ -624,6 +624,24 @@ def test_a_session_that_is_stopped_goes_on_where_it_was(tmp_path):
     assert run.status().state == "finished"
 
 
+def test_a_damaged_evaluation_is_left_out_of_the_report(tmp_path, caplog):
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+    texts = ["{}", "null", '{"format": 1, "per_f']
+    files = [run.add_evaluation("eval", text) for text in texts]
+    assert session_of(run, config).finished
+    assert run.status().state == "finished"
+    assert [f"{file}: is damaged and left out" in caplog.text for file in files] == [True] * 3
+    assert "of 2 fights" in run.report_file.read_text()
+
+
+def test_a_run_whose_report_cannot_be_written_is_finished(tmp_path):
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+    run.report_file.mkdir()
+    with pytest.raises(RunError, match=r"report\.html"):
+        session_of(run, config)
+    assert run.status().state == "finished"
+
+
 def test_a_failed_session_says_so_and_frees_the_run(tmp_path, monkeypatch):
     run, config = create(tmp_path / "run", "smoke", *PPO)
     monkeypatch.setattr(Training, "go", lambda self: 1 / 0)
