@@ -173,7 +173,7 @@ def train(
         run, config = options.open(GAME_PRESET, () if options.resume else IN_GAME)
     else:
         run, config = options.open()
-    with remove_if_refused(run, resume=options.resume):
+    with remove_if_unused(run, resume=options.resume):
         _refuse_mix(config, game, workers, flags.rehearse)
         from soulsai.runtime import Fleet
 
@@ -255,7 +255,7 @@ def serve(
     fleet = Fleet(run, config, resume=options.resume, check=not options.accept, say=typer.echo,
                   without_replay=options.without_replay)  # fmt: skip
     with (
-        remove_if_refused(run, resume=options.resume),
+        remove_if_unused(run, resume=options.resume),
         fleet.serve(RedisOptions(redis, host, port, tls, ca, advertise)) as served,
         served_gateway(served, gateway, fleet._say),
         ending_invitations(served.address),
@@ -414,11 +414,14 @@ def open_run(
 
 
 @contextmanager
-def remove_if_refused(run: Run, *, resume: bool) -> Iterator[None]:
-    """Remove the folder of a new run that is refused before it has learned anything: --resume would continue it."""
+def remove_if_unused(run: Run, *, resume: bool) -> Iterator[None]:
+    """Remove the folder of a new run that ends before it has learned anything, by a refusal or by Ctrl-C.
+
+    Otherwise --resume without a name would continue it instead of the run before.
+    """
     try:
         yield
-    except SoulsError:
+    except (SoulsError, KeyboardInterrupt):
         if not resume and not run.metrics_file.exists():
             shutil.rmtree(run.folder, ignore_errors=True)
         raise

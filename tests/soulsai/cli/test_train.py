@@ -271,6 +271,19 @@ def test_the_first_interrupt_asks_and_the_second_ends(monkeypatch):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_an_interrupt_before_anything_is_learned_leaves_no_folder(tmp_path, finished, monkeypatch):
+    """Otherwise --resume without a name would continue it instead of the run before."""
+
+    def interrupt(self, *arguments, **keywords):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("soulsai.runtime.Fleet.train", interrupt)
+    train("smoke", "--run", str(tmp_path / "new"), *sets(*TINY))
+    assert not (tmp_path / "new").exists()
+    train("--resume", str(finished), "--set", "run.steps=900")
+    assert finished.exists()
+
+
 @pytest.mark.slow
 @pytest.mark.faults
 def test_interrupt_saves_and_says_how_to_go_on(tmp_path, request):
