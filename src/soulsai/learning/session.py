@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from soulsai.acting.policy import NetworkPolicy
 from soulsai.checkpoints.store import CheckpointStore
 from soulsai.config.schema import Config
+from soulsai.errors import RunError
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.evaluation.report import write_report
 from soulsai.learning.evaluator import Evaluator
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+SAVED = ("finished", "stopped")
+"""States in which a run has a checkpoint."""
 FINAL_SEED = 0
 """Of the evaluation after training; the default of `souls eval`, so that both say the same."""
 
@@ -83,6 +86,8 @@ def run_session(
     the files of the run. `make_loop` makes another loop than the config's own.
     """
     view = Logged(view)
+    if resume:
+        _refuse_lost_checkpoints(run)
     with run.lock(), _log_to_file(run):
         training: Training | None = None
         Requests(run).finish(*KEPT)
@@ -114,6 +119,16 @@ def run_session(
             raise
         update_report(run)
         return outcome
+
+
+def _refuse_lost_checkpoints(run: Run) -> None:
+    """RunError for a run that was saved and has no checkpoint, as after half a copy: it would begin again."""
+    status = run.status()
+    if status.state in SAVED and not CheckpointStore(run.checkpoints).numbers():
+        raise RunError(
+            f"{run.checkpoints}: is empty, though the run was saved at step {status.step:,}: copy it from where it was "
+            "trained, or start a new run"
+        )
 
 
 class Logged:

@@ -642,6 +642,19 @@ def test_a_run_whose_report_cannot_be_written_is_finished(tmp_path):
     assert run.status().state == "finished"
 
 
+def test_a_run_without_its_checkpoints_does_not_begin_again(tmp_path):
+    """Half a copy: its metrics would be lost."""
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+    session_of(run, config)
+    shutil.rmtree(run.checkpoints)
+    rows = len(run.metrics())
+    for _ in range(2):
+        with pytest.raises(RunError, match="is empty, though the run was saved at step"):
+            session_of(run, with_settings(config, ["run.steps=9000"]), resume=True)
+    assert run.status().state == "finished"
+    assert len(run.metrics()) == rows > 0
+
+
 def test_a_failed_session_says_so_and_frees_the_run(tmp_path, monkeypatch):
     run, config = create(tmp_path / "run", "smoke", *PPO)
     monkeypatch.setattr(Training, "go", lambda self: 1 / 0)
