@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from soulsai.acting.policy import NetworkPolicy
@@ -25,7 +25,6 @@ from soulsai.learning.wiring import against, compile_parts, game_parts
 from soulsai.runs.metrics import MetricsReader
 from soulsai.runs.requests import KEPT, Requests
 from soulsai.runs.run import Run
-from soulsai.runs.status import Status
 from soulsai.telemetry.logfile import attach, detach
 from soulsai.telemetry.sinks import Sink
 from soulsai.transport.frames import keep_freed_memory
@@ -90,6 +89,7 @@ def run_session(
         _refuse_lost_checkpoints(run)
     with run.lock(), _log_to_file(run):
         training: Training | None = None
+        before, has_begun = run.status(), False
         Requests(run).finish(*KEPT)
         try:
             if config.world == "fight":
@@ -105,6 +105,7 @@ def run_session(
             beside = Evaluator(run, config, view.say) if fleet else None
             training = Training(run, config, view=view, stop=stop, loop=loop, game=game, sinks=sinks, evaluator=beside)
             training.resume(without_replay=without_replay) if resume else training.begin()
+            has_begun = True
             if training.go():
                 outcome = _evaluate_at_the_end(run, config, final_policy(training), view)
                 training.close("finished", outcome.worst)
@@ -112,10 +113,10 @@ def run_session(
                 outcome = Outcome(finished=False)
                 training.close("stopped")
         except BaseException:
-            if training is None:
-                run.write_status(Status("failed", 0, config.run.steps))
-            else:
+            if training is not None:
                 training.close("failed")
+            if not has_begun:  # what was reached before still holds
+                run.write_status(replace(before, state="failed", steps=config.run.steps))
             raise
         update_report(run)
         return outcome

@@ -655,6 +655,21 @@ def test_a_run_without_its_checkpoints_does_not_begin_again(tmp_path):
     assert len(run.metrics()) == rows > 0
 
 
+def test_a_run_that_cannot_be_resumed_keeps_its_step_and_win_rate(tmp_path, monkeypatch):
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+    session_of(run, config)
+    before = run.status()
+    longer = with_settings(config, ["run.steps=9000"])
+    for place in ("soulsai.learning.session.compile_parts", "soulsai.learning.training.Training._newest"):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                session_of(run, longer, resume=True)
+        after = run.status()
+        assert (after.state, after.step, after.steps) == ("failed", before.step, 9000)
+        assert after.win_rate == before.win_rate is not None
+
+
 def test_a_failed_session_says_so_and_frees_the_run(tmp_path, monkeypatch):
     run, config = create(tmp_path / "run", "smoke", *PPO)
     monkeypatch.setattr(Training, "go", lambda self: 1 / 0)
