@@ -19,6 +19,7 @@ from typing import Any
 import optuna
 from optuna import Study, pruners
 from optuna.pruners import BasePruner
+from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from soulsai.config import config_from_toml, config_to_toml, differences
@@ -27,6 +28,7 @@ from soulsai.errors import ConfigError, RunError
 from soulsai.runs.fight_files import parts_of, with_files_in, with_parts
 from soulsai.runs.files import cannot_write, write_files
 from soulsai.runs.lock import hold_lock, is_locked
+from soulsai.runs.run import CONFIG
 from soulsai.sweeps.space import Plan, Space, space_of, value_of
 from soulsai.sweeps.storage import JOURNAL, open_storage, wait_for_lock
 
@@ -99,13 +101,20 @@ def open_about(folder: Path, name: str, url: str = "") -> tuple[Study, About]:
     if not url and not (folder / JOURNAL).exists():
         raise RunError(f"{folder}: is not the folder of a sweep; give that of one, or its --storage")
     try:
-        study = optuna.load_study(study_name=name, storage=open_storage(folder, url))
+        storage = open_storage(folder, url)
+        study = optuna.load_study(study_name=_study_name(storage, name, is_shared=bool(url)), storage=storage)
         about = About.from_json(name, study.user_attrs[ABOUT], folder)
     except KeyError as error:
         raise RunError(
             f"{folder}: the study {name} is not there; begin it with: souls sweep PRESET --space FILE"
         ) from error
     return study, replace(about, config=with_parts(about.config, _copies(about.config, folder)))
+
+
+def _study_name(storage: BaseStorage, name: str, *, is_shared: bool) -> str:
+    """The name, or that of the only study in a folder which was copied or renamed since."""
+    names = [] if is_shared else optuna.get_all_study_names(storage)
+    return names[0] if len(names) == 1 else name
 
 
 class SweepStudy:
@@ -117,6 +126,8 @@ class SweepStudy:
         self._worker = uuid.uuid4().hex[:12]
         self._beats: dict[int, tuple[Any, float]] = {}
         self._held = ExitStack()
+        if (folder / CONFIG).exists():
+            raise RunError(f"{folder}: is the folder of a run; choose another one for the sweep with --dir")
         try:
             (folder / WORKERS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -141,11 +152,11 @@ class SweepStudy:
     def _worker_file(self, worker: str) -> Path:
         return self.folder / WORKERS / f"{worker}.lock"
 
-    def _open_study(self, storage: Any) -> Study:
+    def _open_study(self, storage: BaseStorage) -> Study:
         plan = self.about.space.plan
         study = optuna.create_study(
             storage=storage,
-            study_name=self.about.name,
+            study_name=_study_name(storage, self.about.name, is_shared=self._is_shared),
             direction="maximize",
             load_if_exists=True,
             pruner=make_pruner(plan, self.about.config),

@@ -344,6 +344,22 @@ def test_a_report_speaks_of_fresh_fights_or_says_that_there_were_none(filled, ab
     assert config.run.steps == 1000
 
 
+def test_a_sweep_in_a_renamed_folder_goes_on(filled, about, tmp_path):
+    trials = len(filled.study.trials)
+    shutil.copytree(tmp_path / "mine", tmp_path / "copy")
+    assert len(results_of(*open_about(tmp_path / "copy", "copy"), tmp_path / "copy").trials) == trials
+    copied = SweepStudy(tmp_path / "copy", replace(about, name="copy"))
+    assert len(copied.study.trials) == trials
+    copied.close()
+
+
+def test_the_folder_of_a_run_is_none_for_a_sweep(about, tmp_path):
+    """Its report would be overwritten."""
+    (tmp_path / "config.toml").touch()
+    with pytest.raises(RunError, match="is the folder of a run; choose another one"):
+        SweepStudy(tmp_path, about)
+
+
 def test_a_report_alone(filled, tmp_path):
     from typer.testing import CliRunner
 
