@@ -27,7 +27,7 @@ Report = dict[str, Any]
 
 
 @dataclass
-class _Look:
+class _CachedReport:
     """A report and its expiry."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -40,20 +40,20 @@ class Fleets:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._looks: dict[Path, _Look] = {}
+        self._reports: dict[Path, _CachedReport] = {}
 
     def look(self, details: RunDetails) -> Report:
         """The report of a run's fleet. While one viewer waits for Redis, the others get what was known before."""
-        look = self._looks.setdefault(details.folder, _Look())
-        if look.report is not None and (self._clock() < look.until_s or look.lock.locked()):
-            return look.report
-        with look.lock:
+        cached = self._reports.setdefault(details.folder, _CachedReport())
+        if cached.report is not None and (self._clock() < cached.until_s or cached.lock.locked()):
+            return cached.report
+        with cached.lock:
             began_s = self._clock()
-            if look.report is None or began_s >= look.until_s:
-                look.report = _report(details)
+            if cached.report is None or began_s >= cached.until_s:
+                cached.report = _report(details)
                 now_s = self._clock()
-                look.until_s = now_s + max(FRESH_S, REST * (now_s - began_s))
-            return look.report
+                cached.until_s = now_s + max(FRESH_S, REST * (now_s - began_s))
+            return cached.report
 
 
 def _report(details: RunDetails) -> Report:

@@ -39,11 +39,11 @@ def think(config: Config, policy: NetworkPolicy, recording: Recording) -> Though
             f"world = {config.world!r} has no fights to think about; give a run that was trained on fights"
         )
     actions = build_actions(config)
-    walked = _Walked({int(number): position for position, number in enumerate(actions.indices)})
-    records = _walk(config, walked, recording)
+    replayer = _Replayer({int(number): position for position, number in enumerate(actions.indices)})
+    records = _replay(config, replayer, recording)
     sights = names_of(config)[0]
-    seen = np.concatenate(walked.seen) if walked.seen else np.zeros((0, len(sights)), np.float32)
-    opened = np.concatenate(walked.open) if walked.open else np.zeros((0, len(actions)), np.bool_)
+    seen = np.concatenate(replayer.seen) if replayer.seen else np.zeros((0, len(sights)), np.float32)
+    opened = np.concatenate(replayer.open) if replayer.open else np.zeros((0, len(actions)), np.bool_)
     network = policy.networks[0]
     device = next(network.parameters()).device
     observations, masks = torch.from_numpy(seen).to(device), torch.from_numpy(opened).to(device)
@@ -65,7 +65,7 @@ def think(config: Config, policy: NetworkPolicy, recording: Recording) -> Though
     )
 
 
-class _Walked:
+class _Replayer:
     """In place of a policy: plays what was played, and remembers what it was shown."""
 
     def __init__(self, positions: dict[int, int]) -> None:
@@ -81,9 +81,9 @@ class _Walked:
         return np.array([self._positions.get(self.played, len(self._positions) - 1)], np.int64)
 
 
-def _walk(config: Config, walked: _Walked, recording: Recording) -> npt.NDArray[np.int32]:
+def _replay(config: Config, replayer: _Replayer, recording: Recording) -> npt.NDArray[np.int32]:
     """Let the run's own fighter see every record from which a step was played; those at which it had a choice."""
-    fighter, everyone = build_fighter(config, walked), np.ones(1, np.bool_)
+    fighter, everyone = build_fighter(config, replayer), np.ones(1, np.bool_)
     running = recording.fights["outcome"] == Outcome.RUNNING
     decided = []
     for low, high in recording.bounds():
@@ -91,9 +91,9 @@ def _walk(config: Config, walked: _Walked, recording: Recording) -> npt.NDArray[
         for i in range(low, high - 1):
             if not running[i]:
                 continue
-            before, walked.played = len(walked.seen), int(recording.actions[i + 1])
+            before, replayer.played = len(replayer.seen), int(recording.actions[i + 1])
             fighter.act(recording.fights[i : i + 1])
-            if len(walked.seen) > before:
+            if len(replayer.seen) > before:
                 decided.append(i)
     return np.array(decided, np.int32)
 
