@@ -19,7 +19,7 @@ from pathlib import Path
 import gymnasium
 
 import soulsgym  # noqa: F401 (registers the ids)
-from soulsai.cli.watch import recorded
+from soulsai.cli.watch import record_fights
 from soulsai.evaluation import ScriptedFighter, evaluate
 from soulsai.evaluation.statistics import wilson
 from soulsai.evaluation.thoughts import about_boss, write_fight_file
@@ -39,7 +39,7 @@ def record(file: Path, minutes: float) -> tuple[int, int]:
     if not file.exists():
         env, most, count = gymnasium.make(ENV).unwrapped, round(minutes * STEPS_PER_MINUTE), 1
         assert isinstance(env, FightEnv)
-        while len(recording := recorded(env, ScriptedFighter("duellist"), count, FIRST_SEED)) <= most:
+        while len(recording := record_fights(env, ScriptedFighter("duellist"), count, FIRST_SEED)) <= most:
             count = max(count + 1, int(count * most / len(recording)))
         file.parent.mkdir(parents=True, exist_ok=True)
         about = {"engine": "sim", **about_boss(BOSS, "standard")}

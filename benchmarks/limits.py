@@ -273,5 +273,5 @@ def _fill(config: Config) -> Any:
         loop.iterate()
     played = {name: np.array(column[:rows]) for name, column in store.columns.items()}
     while store.added < store.capacity:
-        loop.learner.sampler.added(store.add(played))
+        loop.learner.sampler.add(store.add(played))
     return loop

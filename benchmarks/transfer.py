@@ -37,7 +37,7 @@ IN_TARGET = ("fight.engine=game", "fight.number=1", "run.evaluate_every_steps=0"
 
 
 def win_rate(agent: Path, hidden: Path, fights: int) -> float:
-    """Of an agent against the true boss. Many fights at once, which a rehearsal cannot play: nobody learns from them."""
+    """Of an agent against the true boss. Many fights at once, which a rehearsal cannot play."""
     return evaluate(load_trained(str(agent)).fighter(BOSS), fights, boss=BOSS, variant=str(hidden)).win_rate
 
 

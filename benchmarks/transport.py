@@ -248,7 +248,7 @@ class _Replay:
         for chunk in chunks:
             self._learner.take(chunk)
         self._learner.counters.updates_owed = 0.0  # nothing is learned here
-        self._source.saving()()
+        self._source.start_saving()()
         return sum(chunk.rows for chunk in chunks)
 
     def close(self) -> None:

@@ -836,10 +836,10 @@ def test_the_buttons_of_the_page_reach_the_run(page):
     body = json.dumps({"action": "save"})
     place = "/api/runs/fleet/control"
     assert page.ask(place, "POST", body, X_Souls="page", Origin="http://evil.example.org", **asked)[0] == 403
-    assert requests.asked(page.run) == ()
+    assert requests.open_requests(page.run) == ()
     status, _, text = page.ask(place, "POST", body, X_Souls="page", Origin=f"http://{host}", **asked)
     assert (status, json.loads(text)) == (202, {"asked": ["save"]})
-    assert requests.asked(page.run) == ("save",)
+    assert requests.open_requests(page.run) == ("save",)
 
 
 def test_the_page_reaches_the_fleet_over_tls(page):

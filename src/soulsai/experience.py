@@ -86,7 +86,7 @@ class Schema:
         return {name: np.zeros(self.shape(name, rows), column.dtype) for name, column in self.columns.items()}
 
 
-def _anything() -> Array:
+def _no_limit() -> Array:
     return np.array(LARGEST, np.float32)
 
 
@@ -98,8 +98,8 @@ class Limits:
     by name.
     """
 
-    low: Array = field(default_factory=lambda: -_anything())
-    high: Array = field(default_factory=_anything)
+    low: Array = field(default_factory=lambda: -_no_limit())
+    high: Array = field(default_factory=_no_limit)
     numbers: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     rows: int = 1 << 24  # of a chunk
     steps_per_row: int = 10_000  # more are not counted

@@ -25,7 +25,7 @@ from soulsai.config import config_from_toml, config_to_toml
 from soulsai.config.schema import Config
 from soulsai.networks import PolicyNetwork
 from soulsai.ops.masked import masked_argmax
-from soulsai.runs.fight_files import file_name, files_of, unpack, with_short_names, without_parts
+from soulsai.runs.fight_files import file_name, files_of, remove_parts, unpack, with_short_names
 from soulsai.runs.files import check_new_file, write_atomically
 from soulsgym.errors import MisuseError
 from soulsgym.packages import VERSION, require
@@ -121,7 +121,7 @@ def load_exported(path: Path) -> tuple[Config, ExportedPolicy]:
         raise MisuseError(f"{path} ends in {path.suffix!r}: an exported policy ends in {ONNX} or {TORCHSCRIPT}")
     policy = load_policy(path) if path.suffix.lower() == ONNX else _load_torchscript(path)
     source = f"config in {path}"
-    config = without_parts(config_from_toml(policy.notes.config, source), source)
+    config = remove_parts(config_from_toml(policy.notes.config, source), source)
     return unpack(config, policy.notes.files, source), policy
 
 
@@ -174,10 +174,10 @@ def _torchscript_bytes(module: Greedy, example: tuple[Tensor, Tensor], about: Ma
     buffer = io.BytesIO()
     traced = torch.jit.freeze(torch.jit.trace(module, example))  # type: ignore[no-untyped-call]
     torch.jit.save(traced, buffer, _extra_files={NOTES: json.dumps(about).encode()})
-    return _without_sources(buffer)
+    return _strip_sources(buffer)
 
 
-def _without_sources(archive: io.BytesIO) -> bytes:
+def _strip_sources(archive: io.BytesIO) -> bytes:
     """Leave out where in whose source tree every operation came from."""
     kept = io.BytesIO()
     with zipfile.ZipFile(archive) as old, zipfile.ZipFile(kept, "w") as new:

@@ -133,7 +133,7 @@ def _method(env: VectorEnv, name: str) -> Callable[[], Flags] | None:
 
 def _make(name: str, number: int, kwargs: Mapping[str, Any]) -> VectorEnv:
     try:
-        env = _vectorised(name, number, kwargs)
+        env = _make_vector_env(name, number, kwargs)
     except (gymnasium.error.Error, ImportError, TypeError, MisuseError) as error:
         if missing := missing_package(error):
             raise missing from error
@@ -151,7 +151,7 @@ def _make(name: str, number: int, kwargs: Mapping[str, Any]) -> VectorEnv:
     return env
 
 
-def _vectorised(name: str, number: int, kwargs: Mapping[str, Any]) -> VectorEnv:
+def _make_vector_env(name: str, number: int, kwargs: Mapping[str, Any]) -> VectorEnv:
     """The environment's own vectorised form if that begins episodes again at once, as it is needed here, else ours."""
     mode = AutoresetMode.SAME_STEP
     module, _, known_as = name.rpartition(":")

@@ -63,7 +63,7 @@ class LightNetwork(ABC):
         for name, shape in expected.items():
             if weights[name].shape != shape:
                 raise ValueError(f"{name} is of another network: its shape is {weights[name].shape}, not {shape}")
-        self._weights = {name: _as_used(name, weights[name]) for name in expected}
+        self._weights = {name: _to_single_precision(name, weights[name]) for name in expected}
 
     def _torso_shapes(self, name: str) -> Iterator[tuple[str, Shape]]:
         size, at = self._inputs, 0
@@ -79,7 +79,7 @@ class LightNetwork(ABC):
             yield from (("normalizer.mean", (self._inputs,)), ("normalizer.variance", (self._inputs,)))
             yield "normalizer.count", ()
 
-    def _scaled(self, x: Floats) -> Floats:
+    def _scale(self, x: Floats) -> Floats:
         """Deviations from the mean, within the limit."""
         if not self._network.normalize:
             return x
@@ -97,7 +97,7 @@ class LightNetwork(ABC):
                 x = x - x.mean(axis=1, keepdims=True)
                 x /= np.sqrt((x * x).mean(axis=1, keepdims=True) + EPS)
                 x = x * self._weights[f"{name}.{at}.weight"] + self._weights[f"{name}.{at}.bias"]
-            x = _activated(x, self._network.activation)
+            x = _activate(x, self._network.activation)
             at += 2
         return x
 
@@ -123,11 +123,11 @@ class LightActorCritic(LightNetwork):
 
     def scores(self, x: Floats) -> Floats:
         """Logits of all actions."""
-        return self._linear("policy_head", self._torso("torso", self._scaled(x)))
+        return self._linear("policy_head", self._torso("torso", self._scale(x)))
 
     def think(self, x: Floats) -> tuple[Floats, Floats]:
         """Logits of all actions, and values."""
-        x = self._scaled(x)
+        x = self._scale(x)
         features = self._torso("torso", x)
         value_features = self._torso(self._value_torso, x) if self._network.separate else features
         return self._linear("policy_head", features), self._linear("value_head", value_features)[:, 0]
@@ -171,13 +171,13 @@ class LightQNetwork(LightNetwork):
         """New noise of every noisy layer: that of its inputs, and that of its outputs."""
         normal = np.random.default_rng(seed).normal
         self._noise = {
-            name: (_rooted(normal(size=self._width)), _rooted(normal(size=width)))
+            name: (_signed_root(normal(size=self._width)), _signed_root(normal(size=width)))
             for name, width in self._heads.items()
         }
 
     def scores(self, x: Floats) -> Floats:
         """Mean value of every action."""
-        features = self._torso("torso", self._scaled(x))
+        features = self._torso("torso", self._scale(x))
         out = self._head("head", features).reshape(len(x), self._num_actions, self._numbers)
         if "value_head" in self._heads:
             level = self._head("value_head", features).reshape(len(x), 1, self._numbers)
@@ -208,16 +208,16 @@ def linear_shapes(name: str, inputs: int, outputs: int) -> Iterator[tuple[str, S
     yield f"{name}.bias", (outputs,)
 
 
-def _as_used(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _to_single_precision(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Single precision, but for statistics."""
     return array if name.startswith("normalizer.") else np.asarray(array, np.float32, order="C")
 
 
-def _rooted(normal: npt.NDArray[np.float64]) -> Floats:
+def _signed_root(normal: npt.NDArray[np.float64]) -> Floats:
     return (np.sign(normal) * np.sqrt(np.abs(normal))).astype(np.float32)
 
 
-def _activated(x: Floats, kind: str) -> Floats:
+def _activate(x: Floats, kind: str) -> Floats:
     if kind == "relu":
         return np.maximum(x, np.float32(0.0))
     if kind == "leaky_relu":

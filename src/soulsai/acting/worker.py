@@ -52,7 +52,7 @@ class WorldFailed(Exception):
 
 
 @contextmanager
-def _told_apart() -> Iterator[None]:
+def _name_world_errors() -> Iterator[None]:
     """Errors of the environment, told from ours."""
     try:
         yield
@@ -74,14 +74,14 @@ class PacedWorld:
 
     def reset(self, seed: int) -> None:
         """Begin all episodes."""
-        with _told_apart():
+        with _name_world_errors():
             self._world.reset(seed)
         self._due_s = time.monotonic()
 
     def step(self, actions: npt.NDArray[np.int64]) -> Step:
         """Play on in all of them."""
         self._touch()
-        with _told_apart():
+        with _name_world_errors():
             step = self._world.step(actions)
         self.steps += int(step.steps.sum())
         self.ended += int(np.count_nonzero(step.ended))
@@ -159,7 +159,7 @@ class Worker:
                     world.close()
 
     def _begin(self) -> PacedWorld:
-        with _told_apart():
+        with _name_world_errors():
             made = self._make_world()
         world = PacedWorld(made, self._touch, self._pace)
         if self._environment:

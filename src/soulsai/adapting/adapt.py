@@ -26,7 +26,7 @@ from soulsai.evaluation.thoughts import about_game, write_fight_file
 from soulsai.learning.loading import load_trained
 from soulsai.learning.training import Progress
 from soulsai.runs.files import cannot_write, write_atomically
-from soulsai.runs.lock import locked
+from soulsai.runs.lock import hold_lock
 from soulsai.runs.run import Run
 from soulsai.runtime.fleet import Fleet
 from soulsgym.calibration.advice import Advice, advice
@@ -164,7 +164,7 @@ class Adaptation:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_write(self.folder, error) from error
-        with locked(self.folder / LOCK):
+        with hold_lock(self.folder / LOCK):
             state = self._load(config, target)
             return self._go_on(state, config)
 

@@ -29,7 +29,7 @@ from soulsai.learning.sources import ActorSource
 from soulsai.learning.wiring import build_world, game_parts
 from soulsai.networks.parallel import Threads
 from soulsai.replay import Batch, ReplayStore, UniformSampler
-from soulsai.replay.sampler import saved
+from soulsai.replay.sampler import saved_array
 from soulsai.runtime.fleet import Fleet
 from soulsgym.batch import FightBatch
 from soulsgym.spec import load_fight
@@ -113,7 +113,7 @@ class HalfSampler(UniformSampler):
         super().__init__(store)
         self._of_target = np.zeros(store.capacity, np.uint8)
 
-    def added(self, slots: npt.NDArray[np.int64]) -> None:
+    def add(self, slots: npt.NDArray[np.int64]) -> None:
         """Remember where the rows came from."""
         self._of_target[slots] = len(slots) == 1
 
@@ -131,4 +131,4 @@ class HalfSampler(UniformSampler):
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from a saved state."""
-        self._of_target[:] = saved(state, "of_target", self._of_target)
+        self._of_target[:] = saved_array(state, "of_target", self._of_target)

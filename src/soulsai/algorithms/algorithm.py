@@ -118,7 +118,7 @@ class Learner(ABC):
     @property
     def progress(self) -> float:
         """How far schedules are, 0 to 1."""
-        return self.config.run.scheduled(self.counters.steps)
+        return self.config.run.schedule_progress(self.counters.steps)
 
     def metrics(self) -> dict[str, float]:
         """What there is to tell beside the metrics of an update."""

@@ -62,7 +62,7 @@ class ReplayLearner(Learner):
     def take(self, chunk: Chunk) -> None:
         """Store rows; gradient steps are owed for the environment steps they took."""
         with self.clock.phase("store"):
-            self.sampler.added(self._rows.add(chunk.columns))
+            self.sampler.add(self._rows.add(chunk.columns))
             if self.config.network.normalize:
                 self.normalize_with(tensors_of(chunk)["observations"].to(self.device))
         counters = self.counters
@@ -173,7 +173,7 @@ class ReplayLearner(Learner):
 
     def remove(self, gone: npt.NDArray[np.bool_]) -> None:
         """Remove rows from the replay."""
-        self.sampler.moved(self._rows.remove(gone))
+        self.sampler.compact(self._rows.remove(gone))
 
     def _new_sampler(self) -> PrioritizedSampler | UniformSampler:
         replay = self.config.replay

@@ -105,12 +105,12 @@ class CheckpointStore:
     def _path(self, number: int) -> Path:
         return self._folder / f"{number:0{DIGITS}d}"
 
-    def _hidden(self, kind: str, number: int) -> Path:
+    def _hidden_path(self, kind: str, number: int) -> Path:
         """A name that no reader takes for a checkpoint; it tells who made it, so that others leave it alone."""
         return self._folder / f".{kind}@{number:0{DIGITS}d}@{os.getpid()}@{platform.node()}"
 
     def _write(self, number: int, contents: Mapping[str, bytes]) -> None:
-        temporary = self._hidden("new", number)
+        temporary = self._hidden_path("new", number)
         try:
             temporary.mkdir()
             for name, data in contents.items():
@@ -123,7 +123,7 @@ class CheckpointStore:
 
     def _put_in_place(self, temporary: Path, number: int) -> None:
         """A folder cannot replace a full one: one of the same number steps aside, and comes back if this fails."""
-        path, aside = self._path(number), self._hidden("old", number)
+        path, aside = self._path(number), self._hidden_path("old", number)
         if path.exists():
             os.replace(path, aside)
         try:
@@ -138,7 +138,7 @@ class CheckpointStore:
     def _prune(self, newest: int) -> None:
         kept = [number for number in self.numbers() if number <= newest][-max(self._keep, 1) :]
         for number in set(self.numbers()) - set(kept):
-            aside = self._hidden("gone", number)
+            aside = self._hidden_path("gone", number)
             os.replace(self._path(number), aside)
             shutil.rmtree(aside, ignore_errors=True)
 

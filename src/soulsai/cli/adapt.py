@@ -19,7 +19,7 @@ from soulsai.cli.options import (
     choose_trained,
     print_json,
 )
-from soulsai.cli.train import stopping
+from soulsai.cli.train import stop_on_signals
 from soulsai.runs.summary import ROOT, ZOO, open_trained
 from soulsgym.errors import MisuseError
 
@@ -73,7 +73,7 @@ def adapt(
     folder = out or (ROOT / agent.name if run and run.startswith(ZOO) else agent).with_name(f"{agent.name}-adapted")
     view = PlainView()
     say, show = (partial(typer.echo, err=True), lambda progress: None) if as_json else (view.say, view.show)
-    with stopping(say) as stop:
+    with stop_on_signals(say) as stop:
         share = (tune_share or SHARE) if fine_tune else 0.0
         result = Adaptation(
             agent, target, folder, minutes, train_steps, fights, settings or (), say, show, stop, share

@@ -74,7 +74,7 @@ def autopsy_of(
 
 
 def _read(file: str, options: OneFight) -> tuple[list[Recording], dict[str, Any], str]:
-    if given := options.given():
+    if given := options.flags():
         raise MisuseError(f"{file} is a recording, which has its own boss; leave out {', '.join(given)}")
     told = read_fight_file(Path(file))
     return [told.recording], dict(told.about), Path(file).stem

@@ -53,13 +53,13 @@ def dashboard(
 
     root = folder or ROOT
 
-    def started(url: str) -> None:
+    def announce(url: str) -> None:
         typer.echo(f"the page of {root} is at {url} (Ctrl-C closes the page)")
         if open_browser:  # in a thread: some systems wait until the browser is closed
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
     try:
-        serve(ServeOptions(root, host, port, token, board), started)
+        serve(ServeOptions(root, host, port, token, board), announce)
     except KeyboardInterrupt:
         return
 

@@ -137,7 +137,7 @@ def draw(
     """
     write_overlay(out, boss, seed, strength)
     drawn = load_fight(boss, str(out.absolute()))
-    kinds, total = _moved(drawn.files[0], drawn.files[-1])
+    kinds, total = _count_moved(drawn.files[0], drawn.files[-1])
     moved = sum(kinds.values())
     if as_json:
         about = {"file": str(out), "boss": boss, "seed": seed, "strength": strength}
@@ -148,7 +148,7 @@ def draw(
     typer.echo(f"measure an agent on it: souls eval RUN --variant {shlex.quote(str(out))}")
 
 
-def _moved(boss: Path, drawn: Path) -> tuple[dict[str, int], int]:
+def _count_moved(boss: Path, drawn: Path) -> tuple[dict[str, int], int]:
     """How many numbers of the boss's file are others in the drawn one, by kind, and how many there are."""
     content = read_toml(boss)
     before, after = (dict(_numbers(each)) for each in (content, overlay(content, read_toml(drawn))))

@@ -83,7 +83,7 @@ def evaluate_run(
     if record and candidates[0].run is None:
         raise typer.BadParameter(f"--record {record}: {names[0]} has no folder to keep fights in; use souls record")
     if len(candidates) == 1 and candidates[0].is_gym:
-        only_fights = [*options.given(), *(["--game"] if in_game else []), *(["--record"] if record else [])]
+        only_fights = [*options.flags(), *(["--game"] if in_game else []), *(["--record"] if record else [])]
         _evaluate_gym(candidates[0], number, seed, only_fights, as_json=as_json)
     else:
         _evaluate_fights(candidates, number, seed, options, game, record=record, as_json=as_json)
@@ -127,7 +127,7 @@ def _evaluate_against(
     fighter = fighters[0] if len(fighters) == 1 else PhaseFighters(*fighters)
     names = " and ".join(one.name for one in candidates) + (f" against {settings['boss']}" if several else "")
     recorder = FightRecorder(record) if record else None
-    found = measured(fighter, fights, seed, settings, names, game=game, recorder=recorder)
+    found = measure(fighter, fights, seed, settings, names, game=game, recorder=recorder)
     found = replace(found, players=tuple(one.name for one in candidates))
     if as_json:
         typer.echo(found.to_json())
@@ -232,7 +232,7 @@ def compare_runs(
     fighters = [one.fighter(settings["boss"]) for one in both]
     same = both[0].name == both[1].name
     names = tuple(f"{one.name} ({letter})" if same else one.name for one, letter in zip(both, "AB", strict=True))
-    found = [measured(fighters[i], options.number(fights), seed, settings, names[i]) for i in (0, 1)]
+    found = [measure(fighters[i], options.number(fights), seed, settings, names[i]) for i in (0, 1)]
     comparison = compare(found[0], found[1], names=(names[0], names[1]))
     if as_json:
         verdict = {"sentence": comparison.sentence, "is_real": comparison.is_real, "difference": comparison.difference}
@@ -286,7 +286,7 @@ def fight_settings(configs: Sequence[Config], options: FightOptions) -> dict[str
     """
     if options.full and options.phase is not None:
         raise MisuseError(f"use --full or --phase {options.phase}, not both")
-    plain = {"boss": DEFAULT_BOSS, "variant": STANDARD} | _asked(options)
+    plain = {"boss": DEFAULT_BOSS, "variant": STANDARD} | _chosen_settings(options)
     asked = [_settings(config, options) for config in configs] or [plain]
     for key, way_out in WAYS_OUT.items():
         values = [settings.get(key) for settings in asked]
@@ -317,12 +317,12 @@ def _settings(config: Config, options: FightOptions) -> dict[str, Any]:
         trained = ", ".join(map(short_name, fight.all_bosses))
         raise MisuseError(f"--boss {options.boss}: the run was trained on {trained}; leave it out, or give one of them")
     own = {name: getattr(fight, name) for name in ("phase", "full", "step_limit", "no_hit")}
-    own |= {"boss": fight.main_boss, "variant": fight.main_variant} | _asked(options)
+    own |= {"boss": fight.main_boss, "variant": fight.main_variant} | _chosen_settings(options)
     # Where a single phase was trained from random poses, they are a part of the task; in full fights they are practice.
     return own | {"random_pose": config.starts.random_pose and not fight.full and not own["full"]}
 
 
-def _asked(options: FightOptions) -> dict[str, Any]:
+def _chosen_settings(options: FightOptions) -> dict[str, Any]:
     given = {"boss": options.boss or None, "variant": options.variant or None, "no_hit": options.no_hit}
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if options.phase is not None or options.full:
@@ -330,7 +330,7 @@ def _asked(options: FightOptions) -> dict[str, Any]:
     return asked | {"randomize": options.randomize}
 
 
-def measured(fighter: Fighter, fights: int, seed: int, settings: dict[str, Any], title: str, **more: Any) -> Evaluation:
+def measure(fighter: Fighter, fights: int, seed: int, settings: dict[str, Any], title: str, **more: Any) -> Evaluation:
     """Play the fights, with a bar on a terminal."""
     with bar(title) as progress:
         return evaluate(fighter, fights, seed=seed, progress=progress, **more, **settings)

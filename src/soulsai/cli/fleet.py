@@ -22,7 +22,7 @@ from soulsai.cli.options import AsJson, print_json, run_argument
 from soulsai.cli.runs import wait_until
 from soulsai.cli.tables import make_table
 from soulsai.errors import RunError, TransportError
-from soulsai.runs.fleet_file import FleetFile, is_served, served_run, write_fleet
+from soulsai.runs.fleet_file import FleetFile, find_served_run, is_served, write_fleet
 from soulsai.runs.requests import ask_to_forget, to_forget
 from soulsai.runs.run import Run
 from soulsai.runs.summary import ROOT, run_folder
@@ -83,7 +83,7 @@ def fleet(
 
     Example: souls fleet --watch
     """
-    folder, about = _served(run)
+    folder, about = _find_served(run)
     if about.own and not is_served(folder) and (last := report.last(folder)) and not check:
         if not as_json:
             typer.echo(f"{folder} is not being served; its last state:")
@@ -113,7 +113,7 @@ def invite(
     """
     check_name(name)
     lasts_s = invitations.seconds_of(expires)
-    with _operator(*_served(run)) as operator:
+    with _operator(*_find_served(run)) as operator:
         password = access.invite(operator.admin, operator.keys, name, typer.echo)
         invitations.set_terms(operator.admin, operator.keys, name, lasts_s=lasts_s, machines=machines)
         known = operator.fleet.passwords
@@ -133,7 +133,7 @@ def revoke(
     Example: souls revoke alice
     """
     check_name(name)
-    folder, about = _served(run)
+    folder, about = _find_served(run)
     if about.own and is_served(folder) and not _answers(about):
         from soulsai.runtime.redis_server import cut_off
 
@@ -160,7 +160,7 @@ def forget(
     Example: souls forget mallory --go-back
     """
     check_name(name)
-    folder, _ = _served(run)
+    folder, _ = _find_served(run)
     found = Run.open(folder)
     ask_to_forget(found, name, go_back=go_back)
     if not found.is_locked():
@@ -173,25 +173,25 @@ def forget(
 
 def stop_workers(who: str, run: str | None) -> None:
     """Stop the workers of a name, or one of them."""
-    with _operator(*_served(run)) as operator:
-        there = _playing(operator, who)
+    with _operator(*_find_served(run)) as operator:
+        there = _workers_of(operator, who)
         if not there:
             raise TransportError(f"there is no worker {who}; list workers with `souls fleet`")
         report.stop_workers(operator.admin, operator.keys, who)
         names = ", ".join(sorted(there))
-        if not wait_until(lambda: not there & _playing(operator, who), LEAVE_S):
+        if not wait_until(lambda: not there & _workers_of(operator, who), LEAVE_S):
             message = f"{names}: told to stop, but still there after {LEAVE_S:.0f} s; `souls revoke` ends it"
             raise TransportError(message)
     typer.echo(f"{names}: stopped")
 
 
-def _playing(operator: Operator, who: str) -> set[str]:
+def _workers_of(operator: Operator, who: str) -> set[str]:
     there = report.playing(report.look_at(operator.admin, operator.keys))
     return {worker["worker"] for worker in there if who in (worker["worker"], worker["name"])}
 
 
-def _served(run: str | None) -> tuple[Path, FleetFile]:
-    folder, about = served_run(run_folder(run) if run else None, ROOT)
+def _find_served(run: str | None) -> tuple[Path, FleetFile]:
+    folder, about = find_served_run(run_folder(run) if run else None, ROOT)
     if run is None:
         typer.echo(f"the run served last: {folder}", err=True)
     return folder, about

@@ -157,7 +157,7 @@ def backup(save: Save = None, title: Title = GameTitle.DARK_SOULS_3) -> None:
 
     Example: souls game backup
     """
-    made = saves.backup(save or _found(title), title.value)
+    made = saves.backup(save or _find_save(title), title.value)
     size = sum(made.files.values())
     typer.echo(f"{made.name}: {len(made.files)} file(s), {size:,} bytes, copied and checked, from {made.folder}")
     typer.echo(f"it is in {made.path}")
@@ -222,7 +222,7 @@ def remove(folder: Folder, title: Title = GameTitle.DARK_SOULS_3) -> None:
     typer.echo(f"removed: {proxy.remove_proxy(folder.expanduser(), title.value)}")
 
 
-def _found(title: GameTitle) -> Path:
+def _find_save(title: GameTitle) -> Path:
     found = saves.find_saves(title.value)
     if not found:
         file = saves.load_save_layout(title.value).file

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from soulsai.cli.fleet import ServedRun, _operator, _served
+from soulsai.cli.fleet import ServedRun, _find_served, _operator
 from soulsai.cli.options import AsJson, print_json
 from soulsai.cli.tables import make_table
 from soulsai.errors import TransportError
@@ -27,7 +27,7 @@ def invitations(
 
     Example: souls invitations --revoke "guest-*"
     """
-    with _operator(*_served(run)) as operator:
+    with _operator(*_find_served(run)) as operator:
         found = terms_of(operator.admin, operator.keys)
         ended = [name for name in found if revoke and fnmatchcase(name, revoke)]
         if revoke and not ended:

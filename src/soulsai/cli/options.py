@@ -109,7 +109,7 @@ class FightOptions:
             return given
         return FIGHTS_PER_FILE if self.variant.startswith(DRAWN) else FIGHTS
 
-    def given(self) -> list[str]:
+    def flags(self) -> list[str]:
         """The options about the fights that say something, as they are written."""
         values = {name: getattr(self, name) for name in ("boss", "variant", "randomize", "phase", "full")}
         return [f"--{name}" for name, value in values.items() if value] + ["--no-hit"] * (self.no_hit is not None)

@@ -19,7 +19,7 @@ from soulsai.cli.tables import make_table
 from soulsai.errors import RunError
 from soulsai.runs.files import cannot_write
 from soulsai.runs.fleet_file import is_served
-from soulsai.runs.requests import ask, asked
+from soulsai.runs.requests import ask, open_requests
 from soulsai.runs.run import CONFIG, VERSIONS, Run
 from soulsai.runs.status import GOING, Status
 from soulsai.runs.summary import ROOT, RunSummary, list_runs, open_run, run_folder
@@ -144,8 +144,8 @@ def save(run: GoingRun = None) -> None:
 
     Example: souls save
     """
-    going = _asked_for("save", run)
-    _wait_for(going, "no checkpoint", lambda: "save" not in asked(going))
+    going = _send("save", run)
+    _wait_for(going, "no checkpoint", lambda: "save" not in open_requests(going))
     newest = max((path.name for path in going.checkpoints.glob("[0-9]*")), default="")
     typer.echo(f"saved {going.checkpoints / newest}")
 
@@ -155,7 +155,7 @@ def pause(run: GoingRun = None) -> None:
 
     Example: souls pause
     """
-    going = _asked_for("pause", run)
+    going = _send("pause", run)
     _wait_for(going, "has not paused", lambda: going.status().state == "paused")
     typer.echo(f"{going.folder} is saved and paused; continue with: souls unpause {going.folder}")
 
@@ -165,7 +165,7 @@ def unpause(run: GoingRun = None) -> None:
 
     Example: souls unpause
     """
-    going = _asked_for("unpause", run)
+    going = _send("unpause", run)
     _wait_for(going, "is still paused", lambda: going.status().state != "paused")
     typer.echo(f"{going.folder} continues")
 
@@ -185,14 +185,14 @@ def stop(
 
         stop_workers(worker, run)
         return
-    going = _asked_for("stop", run)
+    going = _send("stop", run)
     served = is_served(going.folder)
     typer.echo(f"asked {going.folder} to save and stop")
     _wait_for(going, "has not stopped", lambda: not going.is_locked() and not is_served(going.folder), ends=True)
     typer.echo(f"{going.folder} has stopped" + ("; its workers wait for it to continue" if served else ""))
 
 
-def _asked_for(action: str, name: str | None) -> Run:
+def _send(action: str, name: str | None) -> Run:
     going = open_run(name) if name else _only_one()
     ask(going, action)
     return going

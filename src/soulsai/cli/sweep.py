@@ -21,7 +21,7 @@ from rich.text import Text
 from soulsai.cli.options import INTERRUPTED, PartsFiles, Plain, Settings
 from soulsai.cli.screen import BORDER, Lines, LivePanel, duration_text
 from soulsai.cli.tables import make_table
-from soulsai.cli.train import parts_setting, stopping, without_secrets
+from soulsai.cli.train import hide_secrets, parts_setting, stop_on_signals
 from soulsai.config import check_names, load_preset, with_settings
 from soulsai.config.toml import toml_value
 from soulsai.runs.fight_files import needed_parts
@@ -111,7 +111,9 @@ def _go(
         with (
             storage_in_reach(folder, storage),
             view,
-            stopping(view.say, "stopping: trials are saved to continue later (Ctrl-C again ends at once)") as asked,
+            stop_on_signals(
+                view.say, "stopping: trials are saved to continue later (Ctrl-C again ends at once)"
+            ) as asked,
         ):
 
             def stop() -> bool:
@@ -123,7 +125,7 @@ def _go(
     finally:
         study.close()
     if not finished:
-        again = " ".join(shlex.quote(without_secrets(word)) for word in ["souls", *sys.argv[1:]])
+        again = " ".join(shlex.quote(hide_secrets(word)) for word in ["souls", *sys.argv[1:]])
         typer.echo(f"stopped and saved; continue with: {again}")
         raise typer.Exit(INTERRUPTED if asked() else 0)
 
@@ -148,7 +150,7 @@ class PlainView(Lines):
         if time.monotonic() - self._shown_s < PLAIN_EVERY_S or not running:
             return
         self._shown_s = time.monotonic()
-        parts = [f"trial {one.number} {_done(one)} {_score(one, self._study)}".rstrip() for one in running]
+        parts = [f"trial {one.number} {_percent_done(one)} {_score(one, self._study)}".rstrip() for one in running]
         self.say(f"{_tally(self._study, self._trials)} | {' | '.join(parts)}")
 
 
@@ -173,7 +175,7 @@ class Screen(LivePanel):
         rows = (
             (
                 str(one.number),
-                _done(one),
+                _percent_done(one),
                 _score(one, self._study),
                 duration_text(time.monotonic() - one.begun_s),
                 _words(one.settings),
@@ -186,7 +188,7 @@ class Screen(LivePanel):
         return Panel(Group(Text(self._tally, style="bold"), table), title=title, border_style=BORDER)
 
 
-def _done(one: Running) -> str:
+def _percent_done(one: Running) -> str:
     return f"{min(1.0, one.step / one.steps):.0%}"
 
 

@@ -37,7 +37,7 @@ def make_table(
 
 def print_evaluation(evaluation: Evaluation, *, title: str = "", console: Console | None = None) -> None:
     """Print what a user asks of an evaluation: how good, how fast, and why fights are lost."""
-    from soulsai.evaluation.tables import kind_of, shown, tables_of
+    from soulsai.evaluation.tables import cell_text, kind_of, tables_of
 
     out, settings = console or Console(highlight=False), evaluation.settings
     out.print(Text(f"{title} {evaluation.headline}".strip(), style="bold"), soft_wrap=True)
@@ -45,16 +45,16 @@ def print_evaluation(evaluation: Evaluation, *, title: str = "", console: Consol
     limit = f"at most {settings.step_limit / 10:,.0f} s each, greedy"
     out.print(Text(f"{kind_of(evaluation)}, {seed}{limit}"), soft_wrap=True)
     for table in tables_of(evaluation):
-        out.print(make_table(table.heads, (map(shown, row) for row in table.rows), table.title))
+        out.print(make_table(table.heads, (map(cell_text, row) for row in table.rows), table.title))
     if evaluation.died + evaluation.fell:
         out.print(_deaths(evaluation))
 
 
 def _deaths(evaluation: Evaluation) -> Table:
     """Three lists side by side: by attack, by distance and by what the player was doing a step before."""
-    from soulsai.evaluation.tables import shown_groups
+    from soulsai.evaluation.tables import rename_groups
 
-    deaths = shown_groups(evaluation, evaluation.deaths)
+    deaths = rename_groups(evaluation, evaluation.deaths)
     lists = [_most(counts) for counts in (deaths.attack, deaths.distance, deaths.animation)]
     rows = ([cell for pair in row for cell in pair] for row in zip_longest(*lists, fillvalue=("", "")))
     columns = ("attack", "", "distance", "", "doing", "")

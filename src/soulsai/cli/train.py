@@ -138,7 +138,7 @@ class RunOptions:
         from soulsai.telemetry.watcher import notify_child
 
         view = PlainView() if self.plain or not sys.stdout.isatty() else Screen(run.name, config)
-        with view, stopping(view.say) as stop, ExitStack() as held:
+        with view, stop_on_signals(view.say) as stop, ExitStack() as held:
             if page:
                 held.enter_context(dashboard_child(run.folder, view.say))
             held.enter_context(notify_child(run.folder, self.notify or (), view.say))
@@ -173,7 +173,7 @@ def train(
         run, config = options.open(GAME_PRESET, IN_GAME)
     else:
         run, config = options.open()
-    with removed_if_refused(run, resume=options.resume):
+    with remove_if_unused(run, resume=options.resume):
         _refuse_mix(config, game, workers, flags.rehearse)
         from soulsai.runtime import Fleet
 
@@ -257,7 +257,7 @@ def serve(
     fleet = Fleet(run, config, resume=options.resume, check=not options.accept, say=typer.echo,
                   without_replay=options.without_replay)  # fmt: skip
     with (
-        removed_if_refused(run, resume=options.resume),
+        remove_if_unused(run, resume=options.resume),
         fleet.serve(RedisOptions(redis, host, port, tls, ca, advertise)) as served,
         served_gateway(served, gateway, fleet._say),
         ending_invitations(served.address),
@@ -322,7 +322,7 @@ def join(
     from soulsai.runtime import join as play
 
     try:
-        with stopping(_say, "leaving; sending the rest (Ctrl-C again quits at once)") as stop:
+        with stop_on_signals(_say, "leaving; sending the rest (Ctrl-C again quits at once)") as stop:
             play(
                 url,
                 workers,
@@ -381,7 +381,7 @@ def progress_line(progress: JoinProgress) -> str:
     return " | ".join(parts)
 
 
-def without_secrets(text: str) -> str:
+def hide_secrets(text: str) -> str:
     """A word of a command line as it may be kept: URLs lose user and password, webhooks all but their host."""
     return WEBHOOK.sub(r"\1/***", CREDENTIALS.sub("***@", text))
 
@@ -418,23 +418,26 @@ def open_run(
         run = choose_run(preset or (str(folder) if folder else None), can_continue,
                          missing="there is no unfinished run", label="resuming")  # fmt: skip
         return resume_run(run, settings, typer.echo)
-    command = [without_secrets(word) for word in sys.argv]
+    command = [hide_secrets(word) for word in sys.argv]
     return begin_run(preset or DEFAULT_PRESET, settings, folder, command, first)
 
 
 @contextmanager
-def removed_if_refused(run: Run, *, resume: bool) -> Iterator[None]:
-    """Remove the folder of a new run that is refused before it has learned anything: --resume would continue it."""
+def remove_if_unused(run: Run, *, resume: bool) -> Iterator[None]:
+    """Remove the folder of a new run that ends before it has learned anything, by a refusal or by Ctrl-C.
+
+    Otherwise --resume without a name would continue it instead of the run before.
+    """
     try:
         yield
-    except SoulsError:
+    except (SoulsError, KeyboardInterrupt):
         if not resume and not run.metrics_file.exists():
             shutil.rmtree(run.folder, ignore_errors=True)
         raise
 
 
 @contextmanager
-def stopping(say: Callable[[str], None], news: str = "") -> Iterator[Callable[[], bool]]:
+def stop_on_signals(say: Callable[[str], None], news: str = "") -> Iterator[Callable[[], bool]]:
     """The first Ctrl-C or SIGTERM asks to stop after this step; a second one ends at once.
 
     Whoever sends one to all processes of a group and to this one means it once: those together count as one.

@@ -29,7 +29,7 @@ from soulsai.cli.options import (
     run_argument,
     warn,
 )
-from soulsai.cli.train import stopping
+from soulsai.cli.train import stop_on_signals
 from soulsai.config.schema import DEFAULT_BOSS, Config
 from soulsai.evaluation import Fighter, evaluate
 from soulsai.evaluation.fight_recorder import FightRecorder
@@ -207,8 +207,8 @@ def record(
     own = names.get("boss") or IN_THE_GAME[env][1]["boss"]
     try:
         fighter = one.fighter(own)
-        with stopping(warn, "saving the recording") as stop, bar(f"{who} in {env}") as progress:
-            recording = recorded(made, fighter, fights, seed, progress, stop)
+        with stop_on_signals(warn, "saving the recording") as stop, bar(f"{who} in {env}") as progress:
+            recording = record_fights(made, fighter, fights, seed, progress, stop)
     finally:
         made.close()
     about = {"engine": "sim"} | about_boss(own, names["variant"]) if names else about_game(own)
@@ -230,7 +230,7 @@ def _record_person(out: Path, env: str, boss: str, fights: int, flags: TargetFla
         boss = IN_THE_GAME[env][1]["boss"]
     plan = load_fight(boss, moves=False).watch
     typer.echo(f"play now: a fight with {plan.name} is recorded from its first hit on; Ctrl-C stops and saves")
-    with stopping(typer.echo, "saving the recording") as stop:
+    with stop_on_signals(typer.echo, "saving the recording") as stop:
         recording = record_person(plan, fights, pid=flags.pid, stop=stop, say=typer.echo)
     if recording is None:
         raise MisuseError(
@@ -272,7 +272,7 @@ def _make_env(env: str, phase: int, names: dict[str, str], flags: TargetFlags) -
     return made
 
 
-def recorded(
+def record_fights(
     env: BossEnv,
     fighter: Fighter,
     fights: int,

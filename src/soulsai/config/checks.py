@@ -25,7 +25,7 @@ PARTS = {
 """Keys that name a part, and its kind."""
 
 
-def checked(config: Config, source: str = "settings") -> Config:
+def check_config(config: Config, source: str = "settings") -> Config:
     """The config, if a run can use it; `source` says in errors where it comes from."""
     for problem in _problems(config):
         raise refusal(source, problem)
@@ -34,7 +34,7 @@ def checked(config: Config, source: str = "settings") -> Config:
 
 def check_names(config: Config, source: str = "settings") -> Config:
     """The config, if every part that it names is known; this imports the user's own files of parts."""
-    named = _named(config)
+    named = _chosen_parts(config)
     if config.world == "fight" and (named or config.fight.parts):
         # Imported late: parts are compiled, and Numba takes a moment to load.
         from soulsgym.parts.files import parts_in
@@ -54,7 +54,7 @@ def unknown_part(kind: str, name: str) -> str:
     return "" if name in known else way_out(name, known, QUOTED, "there are {}, and your own with --parts FILE")
 
 
-def _named(config: Config) -> list[tuple[str, str, str]]:
+def _chosen_parts(config: Config) -> list[tuple[str, str, str]]:
     """The key, kind and name of every part that is not the default."""
     usual = Config()
     named = [(key, kind, attrgetter(key)(config)) for key, kind in PARTS.items()]

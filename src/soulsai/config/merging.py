@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from soulsai.config.checks import checked
+from soulsai.config.checks import check_config
 from soulsai.config.refusal import refusal, way_out
 from soulsai.config.schema import Config
 from soulsai.config.values import keys_of, read_value
@@ -27,11 +27,11 @@ Table = Mapping[str, object]
 Section = TypeVar("Section", bound=Struct)
 
 
-def merged(config: Config, table: Table, source: str) -> Config:
+def merge(config: Config, table: Table, source: str) -> Config:
     """The config with the table's keys replaced; `source` says in errors where the table comes from."""
     sections = {name: _section(config, name, table[name], source) for name in table if name in SECTIONS}
     plain = {name: value for name, value in table.items() if name not in SECTIONS}
-    return replace(merged_section(config, plain, "", source), **sections)
+    return replace(merge_section(config, plain, "", source), **sections)
 
 
 def table_of(key: str, value: object) -> dict[str, Any]:
@@ -47,10 +47,10 @@ def _section(config: Config, name: str, table: object, source: str) -> Struct:
         example = next(iter(keys_of(SECTIONS[name])))
         raise refusal(source, f"{name} is a section, not a key: give one of its keys, such as {name}.{example}")
     section: Struct = getattr(config, name)
-    return merged_section(section, table, f"{name}.", source)
+    return merge_section(section, table, f"{name}.", source)
 
 
-def merged_section(section: Section, table: Table, prefix: str, source: str) -> Section:
+def merge_section(section: Section, table: Table, prefix: str, source: str) -> Section:
     """The section with the table's keys replaced; `prefix` is what errors write before a key."""
     known, changes = keys_of(type(section)), dict[str, Any]()
     for name, value in table.items():
@@ -83,7 +83,7 @@ def with_settings(
     """
     for setting in (*first, *settings):
         config = _with_setting(config, setting)
-    return checked(config, " ".join(f"--set {setting}" for setting in settings) or source)
+    return check_config(config, " ".join(f"--set {setting}" for setting in settings) or source)
 
 
 def _with_setting(config: Config, setting: str) -> Config:
@@ -92,10 +92,10 @@ def _with_setting(config: Config, setting: str) -> Config:
         raise refusal(
             f"--set {setting}", 'give it as section.key=value, such as fight.number=64, or key="" for no text'
         )
-    return merged(config, table_of(name, _parsed(text)), f"--set {setting}")
+    return merge(config, table_of(name, _parse(text)), f"--set {setting}")
 
 
-def _parsed(text: str) -> object:
+def _parse(text: str) -> object:
     """The value as TOML reads it; what is not TOML is a text without its quotes, since shells take those away."""
     try:
         table = tomllib.loads(f"value = {text}")

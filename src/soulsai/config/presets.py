@@ -6,11 +6,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from soulsai.config.checks import checked
-from soulsai.config.merging import merged
+from soulsai.config.checks import check_config
+from soulsai.config.merging import merge
 from soulsai.config.refusal import refusal, way_out
 from soulsai.config.schema import Config
-from soulsai.config.values import shown
+from soulsai.config.values import show_value
 from soulsgym.spec.fight import expanded
 
 FOLDER = Path(__file__).parent.parent / "presets"
@@ -48,16 +48,18 @@ def _config(text: str, source: str, files: tuple[Path, ...]) -> Config:
     table = parse_toml(text, source)
     base = table.pop(EXTENDS, None)
     config = Config() if base is None else _load(_base_file(base, source, files), files)
-    return checked(merged(config, table, source), source)
+    return check_config(merge(config, table, source), source)
 
 
 def _base_file(base: object, source: str, files: tuple[Path, ...]) -> Path:
     if not isinstance(base, str):
-        raise refusal(source, f"{EXTENDS} must be the name of a preset or the path of a .toml file, not {shown(base)}")
+        raise refusal(
+            source, f"{EXTENDS} must be the name of a preset or the path of a .toml file, not {show_value(base)}"
+        )
     if not base.endswith(".toml"):
         file = _preset_file(base, source)
     elif not files:  # such as a config that another machine has sent
-        raise refusal(source, f"{EXTENDS} = {shown(base)} names a file, which only a file can; name a preset")
+        raise refusal(source, f"{EXTENDS} = {show_value(base)} names a file, which only a file can; name a preset")
     else:
         file = expanded(files[-1].parent / base if not base.startswith("~") else base)
     known = [one.resolve() for one in files]
@@ -70,7 +72,7 @@ def _base_file(base: object, source: str, files: tuple[Path, ...]) -> Path:
 def _preset_file(name: str, source: str) -> Path:
     known = preset_names()
     if name not in known:
-        raise refusal(source, f"there is no preset {shown(name)}; {way_out(name, known)}")
+        raise refusal(source, f"there is no preset {show_value(name)}; {way_out(name, known)}")
     return FOLDER / f"{name}.toml"
 
 

@@ -9,7 +9,7 @@ from soulsai.config.merging import SECTIONS
 from soulsai.config.presets import preset_description, preset_names
 from soulsai.config.schema import Config
 from soulsai.config.toml import toml_value
-from soulsai.config.values import keys_of, wanted
+from soulsai.config.values import describe_type, keys_of
 
 OPENING = """\
 # Config reference
@@ -45,4 +45,4 @@ def _row(key: FieldInfo) -> str:
     default = key.default_factory() if callable(key.default_factory) else key.default
     found = inspect.type_info(key.type)
     meaning = (found.extra_json_schema or {}).get("description", "") if isinstance(found, inspect.Metadata) else ""
-    return f"| `{key.name}` | `{toml_value(default)}` | {wanted(key.type)} | {meaning} |"
+    return f"| `{key.name}` | `{toml_value(default)}` | {describe_type(key.type)} | {meaning} |"

@@ -53,7 +53,7 @@ class RunConfig(Struct, frozen=True):
     start_from: Annotated[str, Meta(description="run, or zoo:NAME, whose policy training begins with")] = ""
     accept: Annotated[tuple[str, ...], Meta(description="findings of the preflight that are intended, by name")] = ()
 
-    def scheduled(self, step: int) -> float:
+    def schedule_progress(self, step: int) -> float:
         """How far schedules are at a step, 0 to 1."""
         return min(1.0, step / (self.schedule_steps or self.steps))
 

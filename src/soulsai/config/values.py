@@ -45,13 +45,13 @@ def read_value(value: object, kind: Any, key: str, source: str) -> Any:
     try:
         new = msgspec.convert(value, kind)
     except msgspec.ValidationError:
-        raise refusal(source, f"{key} must be {_wanted_instead(value, kind, source)}") from None
+        raise refusal(source, f"{key} must be {_describe_misfit(value, kind, source)}") from None
     for plain in _plain_values(new):
         if isinstance(plain, int) and abs(plain) > LARGEST:
             limit = f"at most {LARGEST}" if plain > 0 else f"at least {-LARGEST}"
-            raise refusal(source, f"{key} must be {limit}, not {shown(value)}")
+            raise refusal(source, f"{key} must be {limit}, not {show_value(value)}")
         if not _is_storable(plain):
-            raise refusal(source, f"{key} must be {wanted(kind)}, not {shown(value)}")
+            raise refusal(source, f"{key} must be {describe_type(kind)}, not {show_value(value)}")
     return new
 
 
@@ -70,9 +70,9 @@ def _is_storable(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def _wanted_instead(value: object, kind: Any, source: str) -> str:
+def _describe_misfit(value: object, kind: Any, source: str) -> str:
     """What fits, and what does not; with the nearest choice, or how a list of these words is written."""
-    words, found = f"{wanted(kind)}, not {shown(value)}", type_of(kind)
+    words, found = f"{describe_type(kind)}, not {show_value(value)}", type_of(kind)
     if not isinstance(value, str):
         return words
     if isinstance(found, inspect.LiteralType) and (near := did_you_mean(value, map(str, found.values))):
@@ -80,11 +80,12 @@ def _wanted_instead(value: object, kind: Any, source: str) -> str:
     if isinstance(found, inspect.VarTupleType) and isinstance(found.item_type, inspect.StrType):
         # Shells take away the quotes inside of brackets unless all of it is in quotes.
         example = toml_value([word.strip() for word in value.strip("[]").split(",")])
-        return f"{wanted(kind)}, e.g. {repr(example) if source.startswith('--set') else example}, not {shown(value)}"
+        example = repr(example) if source.startswith("--set") else example
+        return f"{describe_type(kind)}, e.g. {example}, not {show_value(value)}"
     return words
 
 
-def wanted(kind: Any) -> str:
+def describe_type(kind: Any) -> str:
     """What fits, in words: for errors and the reference."""
     found = type_of(kind)
     match found:
@@ -115,7 +116,7 @@ def _limits(kind: Any) -> str:
     return f" of at least {low}" if low is not None else f" of at most {high}" if high is not None else ""
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """A value as an error shows it."""
     try:
         text = toml_value(value)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 NO_STORE = {"cache-control": "no-store"}
 
 
-def encoded(value: Any) -> bytes:
+def to_json(value: Any) -> bytes:
     """A value as JSON. Numbers that are not finite become null; bytes that are not text become a question mark."""
     try:
         return msgspec.json.encode(value)
@@ -21,9 +21,9 @@ def encoded(value: Any) -> bytes:
 
 def answer(value: Any, status: int = 200) -> Response:
     """A JSON response."""
-    return Response(encoded(value), status, NO_STORE, "application/json")
+    return Response(to_json(value), status, NO_STORE, "application/json")
 
 
 def error(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
     """A response with an error message."""
-    return Response(encoded({"error": sentence}), status, NO_STORE | (headers or {}), "application/json")
+    return Response(to_json({"error": sentence}), status, NO_STORE | (headers or {}), "application/json")

@@ -44,13 +44,13 @@ class Curves:
 
     def verdict(self) -> str:
         """How the run is going, in words."""
-        return self._evaluated()[0]
+        return self._judge()[0]
 
     def last_evaluation(self) -> dict[str, float]:
         """The last value of each metric that a verdict is made of."""
-        return self._evaluated()[1]
+        return self._judge()[1]
 
-    def _evaluated(self) -> tuple[str, dict[str, float]]:
+    def _judge(self) -> tuple[str, dict[str, float]]:
         """Looked up again when there are new rows."""
         extent = self.extent()
         if self._judged is None or self._judged[0] != extent:
@@ -110,13 +110,13 @@ def _points(series: Series) -> list[tuple[float, float]]:
 def plain(series: Series, axis: str) -> dict[str, list[Any]]:
     """As lists, with no more digits than a chart can show."""
     x = series.x.astype(np.int64).tolist() if axis == "step" else np.round(series.x, 6).tolist()
-    lists = {"x": x, "y": shortened(series.y)}
+    lists = {"x": x, "y": shorten(series.y)}
     if series.low is not None and series.high is not None:
-        lists |= {"low": shortened(series.low), "high": shortened(series.high)}
+        lists |= {"low": shorten(series.low), "high": shorten(series.high)}
     return lists
 
 
-def shortened(values: Floats) -> list[Any]:
+def shorten(values: Floats) -> list[Any]:
     """Numbers with as many digits as matter; whole ones stay as they are."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.abs(values))))

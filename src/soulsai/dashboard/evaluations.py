@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from soulsai.dashboard.library import LIVE, RunDetails, made_at
+from soulsai.dashboard.library import LIVE, RunDetails, creation_time
 from soulsai.errors import RunError
 from soulsai.runs.fight_files import short_name
 from soulsgym.errors import SoulsError
@@ -26,13 +26,13 @@ def evaluations_of(details: RunDetails) -> list[dict[str, Any]]:
             evaluation = _read(file)
         except SoulsError:
             continue
-        found.append((made_at(file, evaluation.made), {"name": name, "live": name == LIVE, **_line(evaluation)}))
+        found.append((creation_time(file, evaluation.made), {"name": name, "live": name == LIVE, **_line(evaluation)}))
     return [entry for _, entry in sorted(found, key=lambda each: each[0], reverse=True)]
 
 
 def evaluation_of(details: RunDetails, name: str) -> dict[str, Any] | None:
     """One evaluation in full; None if there is none of this name."""
-    from soulsai.evaluation.tables import attack_name, shown_groups
+    from soulsai.evaluation.tables import attack_name, rename_groups
     from soulsai.evaluation.tally import GRID_M
 
     if (file := details.evaluations().get(name)) is None:
@@ -47,8 +47,8 @@ def evaluation_of(details: RunDetails, name: str) -> dict[str, Any] | None:
             dataclasses.asdict(attack) | {"name": attack_name(evaluation, attack.name), "dodge_rate": attack.dodge_rate}
             for attack in evaluation.attacks
         ],
-        "deaths": dataclasses.asdict(shown_groups(evaluation, evaluation.deaths)),
-        "hits": dataclasses.asdict(shown_groups(evaluation, evaluation.hits)),
+        "deaths": dataclasses.asdict(rename_groups(evaluation, evaluation.deaths)),
+        "hits": dataclasses.asdict(rename_groups(evaluation, evaluation.hits)),
         "places": evaluation.places.tolist(),
         "hit_places": evaluation.hit_places.tolist(),
         "grid_m": GRID_M,

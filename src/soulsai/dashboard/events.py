@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from soulsai.dashboard.answers import encoded
+from soulsai.dashboard.answers import to_json
 from soulsai.dashboard.library import Library
 
 EVERY_S = 1.0
@@ -59,7 +59,7 @@ class Streams:
 
     async def _changes(self, id: str | None, last: dict[str, bytes]) -> bytes:
         news = await run_in_threadpool(self.news, id)
-        changed = {kind: data for kind, value in news.items() if last.get(kind) != (data := encoded(value))}
+        changed = {kind: data for kind, value in news.items() if last.get(kind) != (data := to_json(value))}
         last |= changed
         return b"".join(b"event: %s\ndata: %s\n\n" % (kind.encode(), data) for kind, data in changed.items())
 

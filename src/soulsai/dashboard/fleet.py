@@ -27,7 +27,7 @@ Report = dict[str, Any]
 
 
 @dataclass
-class _Look:
+class _CachedReport:
     """A report and its expiry."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -40,20 +40,20 @@ class Fleets:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._looks: dict[Path, _Look] = {}
+        self._reports: dict[Path, _CachedReport] = {}
 
     def look(self, details: RunDetails) -> Report:
         """The report of a run's fleet. While one viewer waits for Redis, the others get what was known before."""
-        look = self._looks.setdefault(details.folder, _Look())
-        if look.report is not None and (self._clock() < look.until_s or look.lock.locked()):
-            return look.report
-        with look.lock:
+        cached = self._reports.setdefault(details.folder, _CachedReport())
+        if cached.report is not None and (self._clock() < cached.until_s or cached.lock.locked()):
+            return cached.report
+        with cached.lock:
             began_s = self._clock()
-            if look.report is None or began_s >= look.until_s:
-                look.report = _report(details)
+            if cached.report is None or began_s >= cached.until_s:
+                cached.report = _report(details)
                 now_s = self._clock()
-                look.until_s = now_s + max(FRESH_S, REST * (now_s - began_s))
-            return look.report
+                cached.until_s = now_s + max(FRESH_S, REST * (now_s - began_s))
+            return cached.report
 
 
 def _report(details: RunDetails) -> Report:
@@ -64,11 +64,11 @@ def _report(details: RunDetails) -> Report:
     except RunError as error:
         return unknown(str(error))
     if about is None:
-        return _without_redis(details)
+        return _report_without_redis(details)
     if about.own and not is_served(details.folder):
         return _last(details.folder, f"{details.id} is not being served now")
     try:
-        return _known(_look_now(about) | _gateway(details.folder), now=True)
+        return _complete(_look_now(about) | _gateway(details.folder), now=True)
     except ModuleNotFoundError:
         return _last(details.folder, f"the fleet cannot be asked; install it with: {install_command('fleet')}")
     except TransportError as error:
@@ -101,7 +101,7 @@ def _gateway(folder: Path) -> Report:
     return gateway_part(folder) if is_inside(folder / FOLDER / COUNTS, folder) else {}
 
 
-def _known(report: Report, *, now: bool, reason: str = "") -> Report:
+def _complete(report: Report, *, now: bool, reason: str = "") -> Report:
     from soulsai.transport.redis.report import books_line
 
     return {**report, "known": True, "now": now, "line": books_line(report["total"]), "reason": reason}
@@ -114,12 +114,12 @@ def _last(folder: Path, why: str) -> Report:
     if kept is None:
         return unknown(f"{why}, and nothing was kept of how its fleet was")
     try:
-        return _known(kept, now=False, reason=f"{why}; this is how its fleet was when it ended")
+        return _complete(kept, now=False, reason=f"{why}; this is how its fleet was when it ended")
     except (AttributeError, KeyError, TypeError, ValueError):
         return unknown(f"{folder / LAST}: is damaged; it is written again when the run is served and stopped again")
 
 
-def _without_redis(details: RunDetails) -> Report:
+def _report_without_redis(details: RunDetails) -> Report:
     metrics = {name: value for name, (_, value) in details.metrics.latest().items() if name.startswith(LOCAL)}
     if metrics:
         why = "its workers are processes of the machine that learns: there is no report of each, only these figures"

@@ -11,7 +11,6 @@ import threading
 import time
 import tomllib
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,11 @@ from soulsai.dashboard.verdict import HIGH, LOW, RATE, RETURN
 from soulsai.errors import RunError
 from soulsai.runs.fleet_file import FILE as FLEET
 from soulsai.runs.fleet_file import is_served
-from soulsai.runs.metric_store import EXPORT, FILE, SIDE_FILES
+from soulsai.runs.metric_store import EXPORT, FILE, SIDE_FILES, stamp_of
 from soulsai.runs.requests import FOLDER as REQUESTS
-from soulsai.runs.requests import ask, asked
+from soulsai.runs.requests import ask, open_requests
 from soulsai.runs.run import CONFIG, VERSIONS, Run
-from soulsai.runs.stamps import utc_stamp
+from soulsai.runs.stamps import change_stamp
 from soulsai.runs.status import DAMAGED, GOING, KILLED, Status
 from soulsai.runs.summary import BROKEN
 from soulsgym.errors import MisuseError, SoulsError
@@ -83,7 +82,7 @@ class RunDetails:
             "step": max(status.step, extent.step) if live or status.state in LOST else status.step,
             "steps": status.steps or about["steps"],
             **self._rates(status),
-            "updated": status.updated or self._changed(),
+            "updated": status.updated or change_stamp(self.folder),
             "problem": about["problem"] or self.metrics.problem or self._damage(status),
             "folder": shlex.quote(str(self.folder.absolute())),
             "command": self._command(about, status),
@@ -121,7 +120,7 @@ class RunDetails:
 
     def _look_at_config(self) -> dict[str, Any]:
         """What config and versions say, or what is wrong with them; cached until they change."""
-        stamps = tuple(_stamp(self.folder / name) for name in (CONFIG, VERSIONS))
+        stamps = tuple(stamp_of(self.folder / name) for name in (CONFIG, VERSIONS))
         if self._about[0] != stamps:
             preset, config, problem = "", {}, ""
             try:
@@ -138,7 +137,7 @@ class RunDetails:
             "config": self._text_or_empty(CONFIG),
             "versions": self._versions(),
             "metrics": [_declaration(name) for name in self.metrics.names()],
-            "asked": asked(self.run),
+            "asked": open_requests(self.run),
             "log": self.log(),
         }
 
@@ -147,7 +146,7 @@ class RunDetails:
         if not is_inside(self.folder / REQUESTS, self.folder):
             raise RunError(f"{self.folder / REQUESTS}: is not in the folder of the run; remove it")
         ask(self.run, action)
-        return asked(self.run)
+        return open_requests(self.run)
 
     def _versions(self) -> dict[str, Any]:
         try:
@@ -160,12 +159,6 @@ class RunDetails:
         try:
             return self.text(name)
         except SoulsError:
-            return ""
-
-    def _changed(self) -> str:
-        try:
-            return utc_stamp(datetime.fromtimestamp(self.folder.stat().st_mtime, UTC))
-        except (OSError, OverflowError, ValueError):
             return ""
 
     def _fights(self) -> int:
@@ -188,7 +181,7 @@ class RunDetails:
         found = {file.stem: file for file in files if file.stem != LIVE}
         if self.run.judged_file.is_file() and is_inside(self.run.judged_file, self.folder):
             found[LIVE] = self.run.judged_file
-        return dict(sorted(found.items(), key=lambda item: _stamp(item[1])[2], reverse=True))
+        return dict(sorted(found.items(), key=lambda item: stamp_of(item[1])[2], reverse=True))
 
     def text(self, name: str) -> str:
         """The text of a file of the run; RunError if it is outside the folder or not text."""
@@ -264,10 +257,10 @@ class Library:
         return {
             "id": id,
             **{key: entry[key] for key in IN_EVENT},
-            "asked": asked(details.run),
+            "asked": open_requests(details.run),
             "newest_fight": fights[0].stem if fights else None,
             "newest_evaluation": name,
-            "evaluated": utc_stamp(datetime.fromtimestamp(_stamp(file)[2] / 1e9, UTC)) if file else None,
+            "evaluated": change_stamp(file) if file else None,
             "gone": False,
         }
 
@@ -331,23 +324,14 @@ def files_in(folder: Path, suffixes: tuple[str, ...], inside: Path) -> list[Path
     return [path for _, _, path in sorted(found, reverse=True)]
 
 
-def made_at(file: Path, told: str = "") -> str:
+def creation_time(file: Path, told: str = "") -> str:
     """When a file was made, as sortable digits: by its content, by its name, or by its modification time.
 
     A copy of a run has the time of copying on all of its files. Names have whole seconds: those files are the last of
     theirs, after the evaluations of a training that ended in the same one.
     """
     named = NAMED_BY_TIME.match(file.name)
-    written = datetime.fromtimestamp(_stamp(file)[2] / 1e9, UTC)
-    return re.sub(r"\D", "", told or (f"{named[0]}999" if named else utc_stamp(written)))
-
-
-def _stamp(file: Path) -> tuple[int, int, int]:
-    try:
-        about = file.stat()
-    except OSError:
-        return 0, 0, 0
-    return about.st_ino, about.st_size, about.st_mtime_ns
+    return re.sub(r"\D", "", told or (f"{named[0]}999" if named else change_stamp(file)))
 
 
 def _from_config(config: dict[str, Any]) -> dict[str, Any]:

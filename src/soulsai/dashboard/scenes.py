@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsai.dashboard.drawing import Drawing, ground_of
-from soulsai.dashboard.library import made_at
+from soulsai.dashboard.library import creation_time
 from soulsai.evaluation.evaluation import FALL
 from soulsai.evaluation.thoughts import PROBABILITY, FightFile, Thoughts, read_fight_file, spec_of
 from soulsai.evaluation.video import OUTCOMES, STEPS_PER_S, write_video
@@ -113,7 +113,7 @@ def fights_of(files: Iterable[Path]) -> dict[str, tuple[dict[str, Any], Path]]:
 
 def _age(fight: dict[str, Any], file: Path) -> tuple[str, int, str]:
     step = fight["step"] if isinstance(fight["step"], int) else -1
-    return made_at(file, fight["made"]), step, file.name
+    return creation_time(file, fight["made"]), step, file.name
 
 
 def _entry(told: FightFile, spec: FightSpec, number: int, low: int, high: int) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def scene_from(told: FightFile, name: str, number: int = 1) -> Scene:
         raise MisuseError(f"fight {number} is not in {name}, which holds {len(bounds)}; give 1 to {len(bounds)}")
     low, high = bounds[number - 1]
     spec = spec_of(told)
-    fights, actions = _known(told.recording.fights[low:high], spec), told.recording.actions[low:high]
+    fights, actions = _remove_unknown_moves(told.recording.fights[low:high], spec), told.recording.actions[low:high]
     return {
         "format": FORMAT,
         "name": name,
@@ -179,13 +179,13 @@ def scene_from(told: FightFile, name: str, number: int = 1) -> Scene:
         "actions": action_names(),
         "wants": action_sentences(),
         **_course(fights, actions, spec),
-        **_drawn(fights, spec),
+        **_drawings(fights, spec),
         "thoughts": _thoughts(told.thoughts and told.thoughts.of(low, high), spec),
         "reason": told.reason,
     }
 
 
-def _known(fights: Fights, spec: FightSpec) -> Fights:
+def _remove_unknown_moves(fights: Fights, spec: FightSpec) -> Fights:
     """The records without moves that this moveset does not have: somebody's file may hold any number."""
     cleaned = copied(np.ascontiguousarray(fights))
     for name, known in (("boss_move", spec.boss.moves), ("player_move", spec.player.moves)):
@@ -200,8 +200,8 @@ def _course(fights: Fights, actions: npt.NDArray[np.int64], spec: FightSpec) -> 
     """What is known of every record, a list each: places in cm, headings in milliradians, times in ms."""
     player_names, phases = player_label_names(spec), np.unique(fights["phase"]).tolist()
     boss_names = {phase: boss_label_names(spec, phase) for phase in phases}
-    player_labels, player = _labelled(player_names[label] for label in fights["player_animation"])
-    boss_labels, boss = _labelled(
+    player_labels, player = _index_names(player_names[label] for label in fights["player_animation"])
+    boss_labels, boss = _index_names(
         boss_names[phase][label] for phase, label in zip(fights["phase"], fights["boss_animation"], strict=True)
     )
     moves, move = _moves(fights["boss_move"], spec)
@@ -252,7 +252,7 @@ def _tenths(values: npt.NDArray[Any]) -> list[float]:
     return rounded
 
 
-def _labelled(names: Iterable[str]) -> tuple[list[str], list[int]]:
+def _index_names(names: Iterable[str]) -> tuple[list[str], list[int]]:
     """The names that occur, and for every record the place of its own."""
     found: dict[str, int] = {}
     places = [found.setdefault(name, len(found)) for name in names]
@@ -287,7 +287,7 @@ def _intents(fights: Fights, actions: npt.NDArray[np.int64]) -> list[int | None]
     return [heading if i and some else None for i, (heading, some) in enumerate(zip(headings, pressed, strict=True))]
 
 
-def _drawn(fights: Fights, spec: FightSpec) -> dict[str, Any]:
+def _drawings(fights: Fights, spec: FightSpec) -> dict[str, Any]:
     """Areas of blows as windows and videos draw them, what happened when, and how the fighters look."""
     drawing, history = Drawing(), History(spec)
     blows: dict[int, Any] = {}
@@ -297,7 +297,7 @@ def _drawn(fights: Fights, spec: FightSpec) -> dict[str, Any]:
     for i, fight in enumerate(fights):
         step_before = history.step
         history.notice(fight)
-        player = _seen_from(Pose.of(fight["boss_pose"]), fight["player_pose"])
+        player = _relative_pose(Pose.of(fight["boss_pose"]), fight["player_pose"])
         if operations := drawing.operations(boss_blows(fight, HERE, player, spec, history.spans)):
             blows[i] = operations
         if operations := drawing.operations(player_blows(fight, HERE, spec)):
@@ -315,7 +315,7 @@ def _drawn(fights: Fights, spec: FightSpec) -> dict[str, Any]:
     }
 
 
-def _seen_from(boss: Pose, player: npt.NDArray[np.float32]) -> Pose:
+def _relative_pose(boss: Pose, player: npt.NDArray[np.float32]) -> Pose:
     """Where the player stands for a boss in the middle of everything that looks along its axis."""
     dx, dy = float(player[0]) - boss.x_m, float(player[1]) - boss.y_m
     sine, cosine = math.sin(boss.heading_rad), math.cos(boss.heading_rad)
@@ -348,20 +348,20 @@ def _thoughts(thoughts: Thoughts | None, spec: FightSpec) -> dict[str, Any] | No
         "kind": thoughts.kind,
         "actions": list(thoughts.actions),
         "records": thoughts.records.tolist(),
-        "scores": _rounded(thoughts.scores, digits),
+        "scores": _round(thoughts.scores, digits),
         "open": (thoughts.open.astype(np.int64) @ (1 << np.arange(len(thoughts.actions)))).tolist(),
         "chosen": thoughts.chosen.tolist(),
-        "value": _rounded(thoughts.value, VALUE_DIGITS),
+        "value": _round(thoughts.value, VALUE_DIGITS),
         "layers": [
             {"name": layer.name, "units": layer.shades.shape[1], "shades": _base64(layer.shades)}
             for layer in thoughts.layers
         ],
         "sights": sight_groups(thoughts.sights, spec),
-        "sight_scale": _rounded(thoughts.layers[0].scale, VALUE_DIGITS) if thoughts.layers else [],
+        "sight_scale": _round(thoughts.layers[0].scale, VALUE_DIGITS) if thoughts.layers else [],
     }
 
 
-def _rounded(values: npt.NDArray[np.float32], digits: int) -> Any:
+def _round(values: npt.NDArray[np.float32], digits: int) -> Any:
     return np.round(values.astype(np.float64), digits).tolist()
 
 

@@ -97,7 +97,7 @@ class Guard:
                 await self._app(scope, receive, send)
             return
 
-        async def marked(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
@@ -106,7 +106,7 @@ class Guard:
 
         headers = Headers(scope=scope)
         answer = next(self._refusals(scope, headers), None) or self._check_token(scope, headers)
-        await (answer or self._app)(scope, receive, marked)
+        await (answer or self._app)(scope, receive, send_with_headers)
 
     def _refusals(self, scope: Scope, headers: Headers) -> Iterator[Response]:
         # A page of another site can have its name lead here; it cannot have the browser say another name.
@@ -128,16 +128,16 @@ class Guard:
         if kind.lower() == "bearer" and same(told.strip(), access.token):
             return None
         if same(cookie_parser(headers.get("cookie", "")).get(access.cookie, ""), access.pass_word):
-            return self._without_token(scope) if is_get else None
+            return self._strip_token(scope) if is_get else None
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         if is_get and same(query.get("token", ""), access.token):
-            return self._without_token(scope)
+            return self._strip_token(scope)
         if is_get and scope["path"] == "/" and "text/html" in headers.get("accept", ""):
             return _token_form(is_wrong="token" in query)
         how = "open the page with the whole address that was printed at its start, ?token=... included"
         return error(401, f"this page needs its token: {how}", {"www-authenticate": 'Bearer realm="souls"'})
 
-    def _without_token(self, scope: Scope) -> Response | None:
+    def _strip_token(self, scope: Scope) -> Response | None:
         """Redirect to the same address without the token, which keeps it out of the browser's history."""
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         kept = [(name, value) for name, value in pairs if name != "token"]
@@ -152,7 +152,7 @@ class Guard:
 
 
 def _token_form(*, is_wrong: bool) -> Response:
-    """A page with a field for the token; submitting it leads to `_without_token`."""
+    """A page with a field for the token; submitting it leads to `_strip_token`."""
     hint = "That is not the token of this page." if is_wrong else ""
     policy = HEADERS["content-security-policy"].replace("form-action 'none'", "form-action 'self'")
     return HTMLResponse(FORM.replace("HINT", hint), 401, NO_STORE | {"content-security-policy": policy})

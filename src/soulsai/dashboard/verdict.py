@@ -40,12 +40,12 @@ class Change:
 def verdict_of(series: Mapping[str, Points]) -> str:
     """A sentence without a full stop; nothing of a run that was never evaluated."""
     if rates := series.get(RATE):
-        won = _won(rates, series.get(LOW, ()), series.get(HIGH, ()))
-        return won if any(rate > 0.0 for _, rate in rates) else _without_a_win(series.get(BOSS_LEFT, ()))
-    return _returned(series.get(RETURN, ()))
+        won = _judge_wins(rates, series.get(LOW, ()), series.get(HIGH, ()))
+        return won if any(rate > 0.0 for _, rate in rates) else _judge_damage(series.get(BOSS_LEFT, ()))
+    return _judge_returns(series.get(RETURN, ()))
 
 
-def _won(rates: Points, lows: Points, highs: Points) -> str:
+def _judge_wins(rates: Points, lows: Points, highs: Points) -> str:
     change = Change.of(rates)
     if change is None:
         return f"first evaluation: wins {_percent(rates[-1][1])}"
@@ -59,7 +59,7 @@ def _won(rates: Points, lows: Points, highs: Points) -> str:
     return f"{word}: {_percent(change.before)} to {_percent(change.now)} since {_steps(change.since)}"
 
 
-def _without_a_win(left: Points) -> str:
+def _judge_damage(left: Points) -> str:
     change = Change.of(left)
     if change is None:
         return f"no win yet; boss health left {_percent(left[-1][1])}" if left else "no win yet"
@@ -70,7 +70,7 @@ def _without_a_win(left: Points) -> str:
     return f"{word}, no win yet: {trend} since {_steps(change.since)}"
 
 
-def _returned(returns: Points) -> str:
+def _judge_returns(returns: Points) -> str:
     change = Change.of(returns)
     if change is None:
         return f"first evaluation: return {returns[-1][1]:.4g}" if returns else ""

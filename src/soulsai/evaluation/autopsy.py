@@ -337,7 +337,7 @@ def _step(engine: SimEngine, fights: list[Recording], step: int) -> None:
 
 def _play_again(window: _Window, settings: FightSettings, rows: Ints, changed: Flags) -> Iterator[Recording | None]:
     """The last seconds of the fights with their changes, played from their seeds; None where nothing was changed."""
-    altered = [_altered(window, d, row) for d, row in enumerate(rows)]
+    altered = [_replace_actions(window, d, row) for d, row in enumerate(rows)]
     engine = _engine_of(window.fights, settings)
     records = [copied(engine.fights)]
     for step in range(1, max(len(one.actions) for one in altered)):
@@ -354,7 +354,7 @@ def _play_again(window: _Window, settings: FightSettings, rows: Ints, changed: F
         yield Recording(own[:high], made.actions[low : low + high], np.zeros(high, np.int64), one.source)
 
 
-def _altered(window: _Window, death: int, row: Ints) -> Recording:
+def _replace_actions(window: _Window, death: int, row: Ints) -> Recording:
     """The whole fight with other actions from the beginning of its window on; its records are still the old ones."""
     one, kept, until = window.fights[death], window.blows[death] - window.lengths[death] + 1, window.until[death]
     ticks = window.with_ticks(np.array([death]), row[None])
@@ -424,7 +424,7 @@ def _words(window: _Window, spec: FightSpec, changes: _Changes, death: int, row:
         return f"{_name(action)} for {by * STEP_S:.1f} s, {before_s}"
     if action == NOTHING:
         doing = "attack" if was >= FIRST_ATTACK and was != NOTHING - 1 else _name(was)
-        return f"do not {doing} {_during(window, spec, death, at)}, {before_s}"
+        return f"do not {doing} {_boss_activity(window, spec, death, at)}, {before_s}"
     if window.effective[death, at]:
         return f"{_name(action)} instead of {_name(was)}, {before_s}"
     return f"{_name(action)} {before_s}"
@@ -434,7 +434,7 @@ def _name(action: int) -> str:
     return control_name(ACTION_CONTROLS[action])
 
 
-def _during(window: _Window, spec: FightSpec, death: int, at: int) -> str:
+def _boss_activity(window: _Window, spec: FightSpec, death: int, at: int) -> str:
     """What the boss does when a press is left out: "into the chop", "after the sweep" or "during his walk"."""
     one, here = window.fights[death], int(window.blows[death] - window.lengths[death]) + at
     move = int(one.fights["boss_move"][here])

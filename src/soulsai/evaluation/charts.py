@@ -114,7 +114,7 @@ def _lines(
         figure.add_scatter(x=x, y=y, stackgroup="all" if stacked else None, **style)
     if is_share:
         figure.update_yaxes(range=[0, 1] if stacked else [-0.02, 1.02], tickformat=".0%")
-    return Chart(title, note, drawn(figure))
+    return Chart(title, note, figure_html(figure))
 
 
 def _line(name: str, i: int, *, few: bool) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _win_chart(title: str, axis: str, found: Found, names: Sequence[str], unit: 
         figure.add_scatter(x=x, y=y, opacity=0.5 if is_training else 1.0, **style)
     figure.update_yaxes(range=[-0.02, 1.02], tickformat=".0%")
     note = "greedy evaluations on unseen seeds, and training fights from the standard start"
-    return Chart(title, note, drawn(figure))
+    return Chart(title, note, figure_html(figure))
 
 
 def place_charts(evaluation: Evaluation) -> list[Chart]:
@@ -152,7 +152,7 @@ def place_charts(evaluation: Evaluation) -> list[Chart]:
         ("Where the player is", "seen from above, the boss in the middle looking up", evaluation.places, COLOURS[0]),
         ("Where the player is hit", "one step before the blow", evaluation.hit_places, COLOURS[3]),
     )
-    return [Chart(title, note, drawn(_map(grid, colour))) for title, note, grid, colour in grids if grid.any()]
+    return [Chart(title, note, figure_html(_map(grid, colour))) for title, note, grid, colour in grids if grid.any()]
 
 
 def damage_chart(evaluation: Evaluation) -> list[Chart]:
@@ -167,7 +167,7 @@ def damage_chart(evaluation: Evaluation) -> list[Chart]:
         style = _line(name, colour, few=len(middles) < 40)
         figure.add_scatter(x=middles, y=list(values), customdata=list(found.fights), **style)
     note = f"mean of a fight within {stretch_s:g} s, among fights still running" if stretch_s else "mean of a fight"
-    return [Chart("Damage over time", note, drawn(figure))]
+    return [Chart("Damage over time", note, figure_html(figure))]
 
 
 def _map(grid: npt.NDArray[np.int64], colour: str) -> Any:
@@ -207,7 +207,7 @@ def new_figure(x_title: str, *, legend: bool) -> Any:
     return figure
 
 
-def drawn(figure: Any) -> str:
+def figure_html(figure: Any) -> str:
     """A figure as a piece of HTML; the page has plotly's script."""
     import plotly.io  # type: ignore[import-untyped]
 

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from soulsai.evaluation.evaluation import Evaluation
-from soulsai.evaluation.statistics import difference, fights_needed, paired, paired_difference, two_proportions
+from soulsai.evaluation.statistics import difference, fights_needed, mcnemar, paired_difference, two_proportions
 from soulsgym.errors import MisuseError
 
 LEVEL = 0.05
@@ -80,7 +80,7 @@ def compare(a: Evaluation, b: Evaluation, *, names: tuple[str, str] = ("A", "B")
         rate_b=rate_b,
         fights_a=len(won_a),
         fights_b=len(won_b),
-        p=paired(won_a, won_b) if is_paired else two_proportions(*counts),
+        p=mcnemar(won_a, won_b) if is_paired else two_proportions(*counts),
         low=low,
         high=high,
         is_paired=is_paired,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from soulsai.evaluation.evaluate import STEP_LIMIT, played_steps
+from soulsai.evaluation.evaluate import STEP_LIMIT, play_steps
 from soulsai.evaluation.fighter import Fighter
 from soulsgym.batch import seed_number
 from soulsgym.engine import standard_starts
@@ -52,7 +52,7 @@ def play_seeds(fighter: Fighter, settings: FightSettings, seeds: Sequence[int], 
         fight_specs(settings)[0], number, phase=settings.phase, changes=settings.changes, randomize=settings.randomize
     )
     engine.reset(np.ones(number, np.bool_), standard_starts(number), np.array([seed_number(seed) for seed in seeds]))
-    for _ in played_steps(engine, fighter, limit):
+    for _ in play_steps(engine, fighter, limit):
         pass
     engine.close()
     return copied(engine.fights)

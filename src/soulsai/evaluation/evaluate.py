@@ -119,7 +119,7 @@ def _play_round(
         tally.begin(engine.fights)
         if recorder is not None:
             recorder.begin(settings, first, count)
-        for before, actions, playing in played_steps(engine, fighter, settings.step_limit, no_hit=settings.no_hit):
+        for before, actions, playing in play_steps(engine, fighter, settings.step_limit, no_hit=settings.no_hit):
             tally.add(before, engine.fights, playing)
             if recorder is not None:
                 recorder.add(before, actions)
@@ -152,7 +152,7 @@ def begin_fights(engine: Engine, settings: EvaluationSettings, first: int, count
     engine.fights["outcome"][count:] = DIED
 
 
-def played_steps(
+def play_steps(
     engine: Engine, fighter: Fighter, step_limit: int, *, no_hit: bool = False
 ) -> Iterator[tuple[Fights, Int64s, Flags]]:
     """Play until all fights are over; for every step the records before it, the actions, and who was playing."""
@@ -162,7 +162,7 @@ def played_steps(
         playing = fights["outcome"] == RUNNING
         if not playing.any():
             return
-        actions = _checked(fighter.act(fights), playing)
+        actions = _check_actions(fighter.act(fights), playing)
         before = copied(fights)
         engine.step(controls_of(actions))
         if no_hit:
@@ -170,7 +170,7 @@ def played_steps(
         yield before, actions, playing
 
 
-def _checked(actions: Int64s, playing: Flags) -> Int64s:
+def _check_actions(actions: Int64s, playing: Flags) -> Int64s:
     if np.shape(actions) != np.shape(playing):
         raise MisuseError(f"fighter chose {np.shape(actions)} actions; give one for each of {len(playing)} fights")
     chosen = np.where(playing, actions, NOTHING)
@@ -196,10 +196,10 @@ def _evaluation(settings: EvaluationSettings, spec: FightSpec, tally: Tally, end
             tally.name_of(move) if outcome == DIED else FALL if outcome == FELL else ""
             for move, outcome in zip(endings["killed_by"], endings["outcome"], strict=True)
         ),
-        time_s=_rounded(endings["time_s"]),
-        player_hp_share=_rounded(endings["player_hp"][:, 0] / endings["player_max_hp"]),
-        boss_hp_share=_rounded(endings["boss_hp"][:, 0] / endings["boss_max_hp"]),
-        damage_taken=_rounded(endings["taken_total"]),
+        time_s=_round(endings["time_s"]),
+        player_hp_share=_round(endings["player_hp"][:, 0] / endings["player_max_hp"]),
+        boss_hp_share=_round(endings["boss_hp"][:, 0] / endings["boss_max_hp"]),
+        damage_taken=_round(endings["taken_total"]),
         steps=endings["step"].astype(np.int32),
         phase=endings["phase"].astype(np.int32),
         attacks=tally.attacks(),
@@ -211,6 +211,6 @@ def _evaluation(settings: EvaluationSettings, spec: FightSpec, tally: Tally, end
     )
 
 
-def _rounded(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _round(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Without the noise of single precision, which would only make files long."""
     return np.asarray(np.round(values, DIGITS), np.float64)

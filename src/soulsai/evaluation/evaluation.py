@@ -303,7 +303,7 @@ class Evaluation:
     def summary(self) -> dict[str, Any]:
         """The figures a user asks for first, as plain values."""
         low, high = self.interval
-        drawn = {"drawn_files": [_drawn(file) for file in self.drawn_files]} if self.drawn_files else {}
+        drawn = {"drawn_files": [_drawn_file_json(file) for file in self.drawn_files]} if self.drawn_files else {}
         return drawn | {
             "headline": self.headline,
             "fights": self.fights,
@@ -358,7 +358,7 @@ class Evaluation:
             raise MisuseError(f"evaluation cannot be read ({error!r}); evaluate again") from error
 
 
-def _drawn(file: DrawnFile) -> dict[str, Any]:
+def _drawn_file_json(file: DrawnFile) -> dict[str, Any]:
     low, high = file.interval
     return dataclasses.asdict(file) | {"win_rate": file.win_rate, "win_rate_low": low, "win_rate_high": high}
 

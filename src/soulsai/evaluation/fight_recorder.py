@@ -80,7 +80,7 @@ class FightRecorder:
             raise MisuseError(f"fight {number} was not seen, only {len(self)} were; give 0 to {len(self) - 1}")
         return replace(self._recordings[number], simulation=self._simulation(number, own_files))
 
-    def lost(self) -> list[int]:
+    def lost_fights(self) -> list[int]:
         """The numbers of those that were lost; RUNNING at the end is lost by the step limit."""
         return [i for i, each in enumerate(self._recordings) if each.fights["outcome"][-1] != Outcome.WON]
 

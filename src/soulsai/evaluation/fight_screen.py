@@ -106,11 +106,11 @@ class FightScreen:
             (label, ()),
             (f" {fight['player_animation_duration'][0]:.1f} s", FAINT),
             ("  invulnerable" if fight["invulnerable"] else "", palette.INVULNERABLE),
-            (f"  > {self._pressed(i)}", palette.PLAYER),
+            (f"  > {self._last_action(i)}", palette.PLAYER),
             self._news(i),
         )
 
-    def _pressed(self, i: int) -> str:
+    def _last_action(self, i: int) -> str:
         """The last action; what was pressed lasts a moment, as most moves do."""
         recent = self._actions[max(1, i - round(PRESSED_S / STEP_S) + 1) : i + 1]
         pressed = recent[recent != NOTHING]

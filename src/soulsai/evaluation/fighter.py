@@ -93,7 +93,7 @@ class PolicyFighter:
 
     def act(self, fights: Fights) -> Int64s:
         """The number of the action for every fight."""
-        choosing = self._choosing(fights)
+        choosing = self._can_choose(fights)
         self._encoder.encode(fights, self._last, choosing, self._observations)
         if self._use_masks:
             self._actions.open(fights, self._open)
@@ -105,7 +105,7 @@ class PolicyFighter:
             self._last[which] = numbers[which]
         return numbers
 
-    def _choosing(self, fights: Fights) -> Flags:
+    def _can_choose(self, fights: Fights) -> Flags:
         if not self._decisions:
             return self._everyone
         return np.asarray(action_mask_of(fights)[:, :NOTHING].any(axis=1))

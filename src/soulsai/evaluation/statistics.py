@@ -45,7 +45,7 @@ def two_proportions(wins_a: int, n_a: int, wins_b: int, n_b: int) -> float:
     return float(fisher_exact([[wins_a, n_a - wins_a], [wins_b, n_b - wins_b]]).pvalue)
 
 
-def paired(won_a: npt.NDArray[np.bool_], won_b: npt.NDArray[np.bool_]) -> float:
+def mcnemar(won_a: npt.NDArray[np.bool_], won_b: npt.NDArray[np.bool_]) -> float:
     """McNemar's exact test for the same fights fought by two: only those that one won and the other lost tell."""
     _, only_a, only_b, _ = _pairs(won_a, won_b)
     if not only_a + only_b:
@@ -65,7 +65,7 @@ def _pairs(won_a: npt.NDArray[np.bool_], won_b: npt.NDArray[np.bool_]) -> tuple[
 
 def difference(wins_a: int, n_a: int, wins_b: int, n_b: int, confidence: float = 0.95) -> Interval:
     """Interval of the first win rate minus the second (Newcombe's, from the two Wilson intervals)."""
-    return _combined(wins_a, n_a, wins_b, n_b, 0.0, confidence)
+    return _combine(wins_a, n_a, wins_b, n_b, 0.0, confidence)
 
 
 def paired_difference(won_a: npt.NDArray[np.bool_], won_b: npt.NDArray[np.bool_], confidence: float = 0.95) -> Interval:
@@ -78,10 +78,10 @@ def paired_difference(won_a: npt.NDArray[np.bool_], won_b: npt.NDArray[np.bool_]
         excess = max(0.0, excess - n / 2)
     margins = math.sqrt((both + only_a) * (only_b + neither) * (both + only_b) * (only_a + neither))
     correlation = excess / margins if margins > 0.0 else 0.0
-    return _combined(both + only_a, n, both + only_b, n, correlation, confidence)
+    return _combine(both + only_a, n, both + only_b, n, correlation, confidence)
 
 
-def _combined(wins_a: int, n_a: int, wins_b: int, n_b: int, correlation: float, confidence: float) -> Interval:
+def _combine(wins_a: int, n_a: int, wins_b: int, n_b: int, correlation: float, confidence: float) -> Interval:
     a, b = wins_a / n_a, wins_b / n_b
     low_a, high_a = wilson(wins_a, n_a, confidence)
     low_b, high_b = wilson(wins_b, n_b, confidence)

@@ -26,13 +26,13 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def shown(value: Cell) -> str:
+def cell_text(value: Cell) -> str:
     """A cell as text."""
     return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _cell(value: Cell) -> str:
-    return value.html() if isinstance(value, Bar) else f"<td>{text(shown(value))}</td>"
+    return value.html() if isinstance(value, Bar) else f"<td>{text(cell_text(value))}</td>"
 
 
 @dataclass(frozen=True)
@@ -90,14 +90,15 @@ def overview(evaluations: Sequence[Evaluation]) -> str:
     """All evaluations in a line each."""
     heads = ("fights", "when (UTC)", "seed", "number", "wins", "95 % interval", "time-outs", "median time to kill")
     rows = (
-        (kind_of(each), when(each), str(each.settings.seed), each.fights, Bar(each.win_rate), _interval(each.interval),
-         percent(each.time_outs / each.fights), _seconds(each.time_to_kill_s.median if each.time_to_kill_s else None))
+        (kind_of(each), date_text(each), str(each.settings.seed), each.fights, Bar(each.win_rate),
+         _interval(each.interval), percent(each.time_outs / each.fights),
+         _seconds(each.time_to_kill_s.median if each.time_to_kill_s else None))
         for each in evaluations
     )  # fmt: skip
     return table(heads, rows)
 
 
-def when(evaluation: Evaluation) -> str:
+def date_text(evaluation: Evaluation) -> str:
     """Day and minute of an evaluation in UTC; old files do not tell."""
     return evaluation.made[:16].replace("T", " ") or "-"
 
@@ -140,14 +141,14 @@ def _endings(evaluation: Evaluation) -> Table:
 
 def _lengths(evaluation: Evaluation) -> Table:
     rows = [
-        ("won: time to kill", *_spread(evaluation.time_to_kill_s, 1.0, "s")),
-        ("won: player health left", *_spread(evaluation.hp_left, 100.0, "%")),
-        ("lost: boss health left", *_spread(evaluation.boss_hp_left, 100.0, "%")),
+        ("won: time to kill", *_quartile_cells(evaluation.time_to_kill_s, 1.0, "s")),
+        ("won: player health left", *_quartile_cells(evaluation.hp_left, 100.0, "%")),
+        ("lost: boss health left", *_quartile_cells(evaluation.boss_hp_left, 100.0, "%")),
     ]
     return Table("Of the fights", ("", "25th percentile", "median", "75th percentile"), rows)
 
 
-def _spread(quartiles: Quartiles | None, factor: float, unit: str) -> Sequence[Cell]:
+def _quartile_cells(quartiles: Quartiles | None, factor: float, unit: str) -> Sequence[Cell]:
     if quartiles is None:
         return (None, None, None)
     return tuple(f"{factor * value:.1f} {unit}" for value in (quartiles.low, quartiles.median, quartiles.high))
@@ -170,17 +171,17 @@ def attack_name(evaluation: Evaluation, attack: str) -> str:
     return move_name(evaluation.settings.boss, attack)
 
 
-def shown_groups(evaluation: Evaluation, blows: Breakdown) -> Breakdown:
+def rename_groups(evaluation: Evaluation, blows: Breakdown) -> Breakdown:
     """The same counts by names that players read; those of the same name are one."""
     boss = evaluation.settings.boss
     return replace(
         blows,
-        attack=_renamed(blows.attack, lambda name: move_name(boss, name)),
-        animation=_renamed(blows.animation, lambda name: player_name(name, boss)),
+        attack=_rename(blows.attack, lambda name: move_name(boss, name)),
+        animation=_rename(blows.animation, lambda name: player_name(name, boss)),
     )
 
 
-def _renamed(groups: Groups, name_of: Callable[[str], str]) -> Groups:
+def _rename(groups: Groups, name_of: Callable[[str], str]) -> Groups:
     found: Counter[str] = Counter()
     for name, count in groups.items():
         found[name_of(name)] += count
@@ -189,7 +190,7 @@ def _renamed(groups: Groups, name_of: Callable[[str], str]) -> Groups:
 
 def why(evaluation: Evaluation) -> str:
     """Deaths and hits by attack, distance, animation and stamina."""
-    deaths, hits = shown_groups(evaluation, evaluation.deaths), shown_groups(evaluation, evaluation.hits)
+    deaths, hits = rename_groups(evaluation, evaluation.deaths), rename_groups(evaluation, evaluation.hits)
     kinds = (
         ("attack", deaths.attack, hits.attack),
         ("distance", deaths.distance, hits.distance),
@@ -202,11 +203,11 @@ def why(evaluation: Evaluation) -> str:
 def _groups(kind: str, deaths: Groups, hits: Groups) -> str:
     all_deaths, all_hits = sum(deaths.values()) or 1, sum(hits.values()) or 1
     rows = (
-        (name, _counted(deaths.get(name, 0), all_deaths), _counted(hits.get(name, 0), all_hits))
+        (name, _count_bar(deaths.get(name, 0), all_deaths), _count_bar(hits.get(name, 0), all_hits))
         for name in dict.fromkeys([*deaths, *hits])
     )
     return table((kind, "deaths", "hits"), rows)
 
 
-def _counted(count: int, total: int) -> Bar:
+def _count_bar(count: int, total: int) -> Bar:
     return Bar(count / total, f"{count:,} ({100 * count / total:.0f} %)" if count else "0")

@@ -101,7 +101,7 @@ class FightFile:
         return str(self.about.get("boss") or (simulation.settings.boss if simulation else ""))
 
 
-def shaded(values: Array, *, each: bool) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
+def to_shades(values: Array, *, each: bool) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
     """Values [decisions, units] in 256 shades and their scale: one for `each` unit, or the same for all."""
     values = np.nan_to_num(np.asarray(values, np.float32), posinf=0.0, neginf=0.0)
     largest = (

@@ -35,7 +35,7 @@ def limits_of(config: Config, algorithm: Algorithm, world: World) -> Limits:
     gamma = algorithm.gamma(config)
     value = min(reward / max(1.0 - gamma, 1e-6), LARGEST)
     row = min(reward * algorithm.decisions_of_row(config), LARGEST)
-    low, high = _widened(*_bounds(world))
+    low, high = _widen(*_bounds(world))
     merges = config.world == "fight" and config.fight.decisions
     return Limits(
         low=low,
@@ -66,7 +66,7 @@ def _bounds(world: World) -> tuple[Array, Array]:
     return np.full(world.observation_size, -np.inf), np.full(world.observation_size, np.inf)
 
 
-def _widened(low: Array, high: Array) -> tuple[Array, Array]:
+def _widen(low: Array, high: Array) -> tuple[Array, Array]:
     """Environments show a little more than they declare, such as after the last step: as wide again at each side."""
     low, high = np.maximum(low, -UNDECLARED).astype(np.float64), np.minimum(high, UNDECLARED).astype(np.float64)
     width = np.maximum(high - low, 1.0)

@@ -96,9 +96,9 @@ class CheckpointWriter:
             listed = alive([*listed, *written], state.rows.added, state.capacity)
         self.store.save(state.number, state.parts, {**state.notes, "segments": listed})
         self.listed = listed
-        self.segments.prune(self._needed())
+        self.segments.prune(self._needed_segments())
 
-    def _needed(self) -> set[str]:
+    def _needed_segments(self) -> set[str]:
         needed = {info["name"] for info in self.listed}
         for number in self.store.numbers():
             try:

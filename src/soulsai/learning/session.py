@@ -6,12 +6,13 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from soulsai.acting.policy import NetworkPolicy
 from soulsai.checkpoints.store import CheckpointStore
 from soulsai.config.schema import Config
+from soulsai.errors import RunError
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.evaluation.report import write_report
 from soulsai.learning.evaluator import Evaluator
@@ -24,7 +25,6 @@ from soulsai.learning.wiring import against, compile_parts, game_parts
 from soulsai.runs.metrics import MetricsReader
 from soulsai.runs.requests import KEPT, Requests
 from soulsai.runs.run import Run
-from soulsai.runs.status import Status
 from soulsai.telemetry.logfile import attach, detach
 from soulsai.telemetry.sinks import Sink
 from soulsai.transport.frames import MOST_FREED, keep_freed_memory
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+SAVED = ("finished", "stopped")
+"""States in which a run has a checkpoint."""
 FINAL_SEED = 0
 """Of the evaluation after training; the default of `souls eval`, so that both say the same."""
 
@@ -83,9 +85,12 @@ def run_session(
     the files of the run. `make_loop` makes another loop than the config's own.
     """
     view = Logged(view)
-    with run.lock(), _logging(run):
+    if resume:
+        _refuse_lost_checkpoints(run)
+    with run.lock(), _log_to_file(run):
         training: Training | None = None
-        Requests(run).met(*KEPT)
+        before, has_begun = run.status(), False
+        Requests(run).finish(*KEPT)
         try:
             if config.world == "fight":
                 if config.fight.engine != "game":
@@ -100,21 +105,31 @@ def run_session(
             beside = Evaluator(run, config, view.say) if fleet else None
             training = Training(run, config, view=view, stop=stop, loop=loop, game=game, sinks=sinks, evaluator=beside)
             training.resume(without_replay=without_replay) if resume else training.begin()
-            if not training.go():
-                training.close("stopped")
-                update_report(run)
-                return Outcome(finished=False)
-            policy = final_policy(training)
-            outcome = _evaluate_at_the_end(run, config, policy, view)
-            training.close("finished", outcome.worst)
-            update_report(run)
-            return outcome
-        except BaseException:
-            if training is None:
-                run.write_status(Status("failed", 0, config.run.steps))
+            has_begun = True
+            if training.go():
+                outcome = _evaluate_at_the_end(run, config, final_policy(training), view)
+                training.close("finished", outcome.worst)
             else:
+                outcome = Outcome(finished=False)
+                training.close("stopped")
+        except BaseException:
+            if training is not None:
                 training.close("failed")
+            if not has_begun:  # what was reached before still holds
+                run.write_status(replace(before, state="failed", steps=config.run.steps))
             raise
+        update_report(run)
+        return outcome
+
+
+def _refuse_lost_checkpoints(run: Run) -> None:
+    """RunError for a run that was saved and has no checkpoint, as after half a copy: it would begin again."""
+    status = run.status()
+    if status.state in SAVED and not CheckpointStore(run.checkpoints).numbers():
+        raise RunError(
+            f"{run.checkpoints}: is empty, though the run was saved at step {status.step:,}: copy it from where it was "
+            "trained, or start a new run"
+        )
 
 
 class Logged:
@@ -131,7 +146,7 @@ class Logged:
 
 
 @contextmanager
-def _logging(run: Run) -> Iterator[None]:
+def _log_to_file(run: Run) -> Iterator[None]:
     handler = attach(run.log_file)
     try:
         yield
@@ -140,8 +155,15 @@ def _logging(run: Run) -> Iterator[None]:
 
 
 def update_report(run: Run) -> None:
-    """Write the report of a run again, from what is in its folder."""
-    evaluations = [Evaluation.from_json(text) for _, text in run.evaluations() if _is_fight(text)]
+    """Write the report of a run again, from what is in its folder; evaluations that are damaged are left out."""
+    evaluations = []
+    for name, text in run.evaluations():
+        try:
+            if _is_fight(text):
+                evaluations.append(Evaluation.from_json(text))
+        except ValueError:
+            file = run.evaluations_folder / f"{name}.json"
+            log.warning("%s: is damaged and left out of the report; restore it from a copy, or remove it", file)
     write_report(
         run.report_file,
         title=run.name,
@@ -153,7 +175,8 @@ def update_report(run: Run) -> None:
 
 
 def _is_fight(text: str) -> bool:
-    return "returns" not in json.loads(text)
+    content = json.loads(text)
+    return not isinstance(content, dict) or "returns" not in content
 
 
 def _evaluate_at_the_end(run: Run, config: Config, policy: NetworkPolicy, view: View) -> Outcome:

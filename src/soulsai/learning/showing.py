@@ -63,7 +63,7 @@ def keep_fights(folder: Path, config: Config, policy: Policy, recorder: FightRec
 
     The files that were written; where the first fight was lost, that is one.
     """
-    lost = recorder.lost()[:1]
+    lost = recorder.lost_fights()[:1]
     chosen = {"first": 0} if len(recorder) else {}
     if lost and lost[0]:
         chosen["lost"] = lost[0]

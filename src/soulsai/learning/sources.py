@@ -35,7 +35,7 @@ LEARN_S = 0.2
 OPEN_S = 0.02
 """The same while workers that can wait are let in: they play much in little time."""
 LOOK_EVERY_S = 1.0
-"""Between looks at the accounts of the fleet."""
+"""Between looks at the accounts of the fleet, and between reports to those who look at it."""
 HALF_S = 3.0
 """After so long, steps that came in count half for the rate of a worker."""
 SLOWEST = 0.05
@@ -108,7 +108,7 @@ class Source(ABC):
         """Arrays that decide how it goes on."""
         return {}
 
-    def saving(self) -> Callable[[], None]:
+    def start_saving(self) -> Callable[[], None]:
         """A checkpoint with everything up to now is being written: call what this gives when it is."""
         return lambda: None
 
@@ -259,7 +259,7 @@ class FleetSource(Source):
         self._to_forget: list[str] = []
         self._number = self._workers = 0  # of the newest policy; of live workers when last looked at
         self._published_updates = self._first_updates = -1
-        self._published_s = self._looked_s = float("-inf")
+        self._published_s = self._reported_s = self._looked_s = float("-inf")
         self._is_open: bool | None = None
         self._lags: list[int] = []
         self._ages_s: list[float] = []
@@ -320,23 +320,24 @@ class FleetSource(Source):
         return [arrival.chunk for arrival in given]
 
     def publish(self, learner: Learner) -> None:
-        """Publish what was learned, as often as the config allows, and acknowledge what is used up."""
+        """Publish what was learned, as often as the config allows; acknowledge what is used up; report how it goes."""
         pace_s = 0.0 if self._rows_of_update else self._config.fleet.publish_every_s
         if learner.counters.updates != self._published_updates and time.monotonic() - self._published_s >= pace_s:
             self._publish(learner)
         if self._rows_of_update:
             self._acknowledge(len(self._taken))
+        if time.monotonic() - self._reported_s >= LOOK_EVERY_S:
+            self._report(learner.counters)
 
     def pause(self) -> None:
         """Ask workers to wait."""
         self._gate(is_open=False)
 
     def metrics(self, counters: Counters) -> dict[str, float]:
-        """About the fleet, once a second; those who look at the fleet are told as well."""
+        """About the fleet, once a second; lags and ages are those since the last time."""
         if time.monotonic() - self._looked_s < LOOK_EVERY_S:
             return {}
         self._looked_s = time.monotonic()
-        self._workers = self.link.workers()
         accounts = self.link.accounts()
         values = {
             "fleet/version": float(self._number),
@@ -357,13 +358,6 @@ class FleetSource(Source):
         if self._lags:
             values["fleet/lag"] = float(np.mean(self._lags))
         self._ages_s, self._lags = [], []
-        fleet, run = self._config.fleet, self._config.run
-        self.link.describe({
-            "version": self.version, "steps": counters.steps, "updates": counters.updates, "target": run.steps,
-            "generation": self._start.generation, "silent_after_s": fleet.silent_after_s, "hang_s": fleet.hang_s,
-            "most_rows": self._limits.rows, "rates": json.dumps(self._rates.take()),
-            "newcomers": json.dumps(self._newcomers()), "ended": json.dumps(self._ended),
-        })  # fmt: skip
         return values
 
     def notes(self) -> dict[str, Any]:
@@ -416,7 +410,7 @@ class FleetSource(Source):
         self._waiting.clear()
         self._taken_bytes = self._waiting_rows = 0
 
-    def saving(self) -> Callable[[], None]:
+    def start_saving(self) -> Callable[[], None]:
         """What is stored by now may be forgotten elsewhere as soon as the checkpoint holds it."""
         stored = 0 if self._rows_of_update else len(self._taken)
         return lambda: self._acknowledge(stored)
@@ -545,6 +539,18 @@ class FleetSource(Source):
             if self.checks is not None:
                 self.checks.keep(self.version, frame)
         self._published_updates, self._published_s = learner.counters.updates, time.monotonic()
+
+    def _report(self, counters: Counters) -> None:
+        """Count live workers, and tell those who look at the fleet how it goes."""
+        self._reported_s = time.monotonic()
+        self._workers = self.link.workers()
+        fleet, run = self._config.fleet, self._config.run
+        self.link.describe({
+            "version": self.version, "steps": counters.steps, "updates": counters.updates, "target": run.steps,
+            "generation": self._start.generation, "silent_after_s": fleet.silent_after_s, "hang_s": fleet.hang_s,
+            "most_rows": self._limits.rows, "rates": json.dumps(self._rates.take()),
+            "newcomers": json.dumps(self._newcomers()), "ended": json.dumps(self._ended),
+        })  # fmt: skip
 
     def _gate(self, *, is_open: bool) -> None:
         """Let simulated workers send, or wait."""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from soulsai.acting.policy import NetworkPolicy
 from soulsai.config.schema import Config
 from soulsai.errors import ConfigError
-from soulsai.evaluation.thoughts import PROBABILITY, Layer, Q, Thoughts, shaded
+from soulsai.evaluation.thoughts import PROBABILITY, Layer, Q, Thoughts, to_shades
 from soulsai.learning.loading import names_of
 from soulsai.learning.wiring import build_actions, build_fighter
 from soulsai.networks import PolicyNetwork
@@ -39,19 +39,19 @@ def think(config: Config, policy: NetworkPolicy, recording: Recording) -> Though
             f"world = {config.world!r} has no fights to think about; give a run that was trained on fights"
         )
     actions = build_actions(config)
-    walked = _Walked({int(number): position for position, number in enumerate(actions.indices)})
-    records = _walk(config, walked, recording)
+    replayer = _Replayer({int(number): position for position, number in enumerate(actions.indices)})
+    records = _replay(config, replayer, recording)
     sights = names_of(config)[0]
-    seen = np.concatenate(walked.seen) if walked.seen else np.zeros((0, len(sights)), np.float32)
-    opened = np.concatenate(walked.open) if walked.open else np.zeros((0, len(actions)), np.bool_)
+    seen = np.concatenate(replayer.seen) if replayer.seen else np.zeros((0, len(sights)), np.float32)
+    opened = np.concatenate(replayer.open) if replayer.open else np.zeros((0, len(actions)), np.bool_)
     network = policy.networks[0]
     device = next(network.parameters()).device
     observations, masks = torch.from_numpy(seen).to(device), torch.from_numpy(opened).to(device)
-    with torch.no_grad(), _listening(policy) as activations:
-        kind, scores, value, chosen = _weighed(policy, observations, masks)
-    shades, scale = shaded(seen, each=True)
+    with torch.no_grad(), _record_activations(policy) as activations:
+        kind, scores, value, chosen = _score(policy, observations, masks)
+    shades, scale = to_shades(seen, each=True)
     layers = [Layer(OBSERVATION, shades, scale)]
-    layers += [Layer(name, *shaded(_plain(found), each=False)) for name, found in activations.items()]
+    layers += [Layer(name, *to_shades(_plain(found), each=False)) for name, found in activations.items()]
     return Thoughts(
         kind=kind,
         actions=tuple(int(number) for number in actions.indices),
@@ -65,7 +65,7 @@ def think(config: Config, policy: NetworkPolicy, recording: Recording) -> Though
     )
 
 
-class _Walked:
+class _Replayer:
     """In place of a policy: plays what was played, and remembers what it was shown."""
 
     def __init__(self, positions: dict[int, int]) -> None:
@@ -81,9 +81,9 @@ class _Walked:
         return np.array([self._positions.get(self.played, len(self._positions) - 1)], np.int64)
 
 
-def _walk(config: Config, walked: _Walked, recording: Recording) -> npt.NDArray[np.int32]:
+def _replay(config: Config, replayer: _Replayer, recording: Recording) -> npt.NDArray[np.int32]:
     """Let the run's own fighter see every record from which a step was played; those at which it had a choice."""
-    fighter, everyone = build_fighter(config, walked), np.ones(1, np.bool_)
+    fighter, everyone = build_fighter(config, replayer), np.ones(1, np.bool_)
     running = recording.fights["outcome"] == Outcome.RUNNING
     decided = []
     for low, high in recording.bounds():
@@ -91,14 +91,14 @@ def _walk(config: Config, walked: _Walked, recording: Recording) -> npt.NDArray[
         for i in range(low, high - 1):
             if not running[i]:
                 continue
-            before, walked.played = len(walked.seen), int(recording.actions[i + 1])
+            before, replayer.played = len(replayer.seen), int(recording.actions[i + 1])
             fighter.act(recording.fights[i : i + 1])
-            if len(walked.seen) > before:
+            if len(replayer.seen) > before:
                 decided.append(i)
     return np.array(decided, np.int32)
 
 
-def _weighed(policy: NetworkPolicy, observations: Tensor, masks: Tensor) -> tuple[str, Tensor, Tensor, Tensor]:
+def _score(policy: NetworkPolicy, observations: Tensor, masks: Tensor) -> tuple[str, Tensor, Tensor, Tensor]:
     """Kind of the scores, the scores, the value of the state, and the choice."""
     total = policy.scores(observations)
     chosen = masked_argmax(total, masks)
@@ -110,7 +110,7 @@ def _weighed(policy: NetworkPolicy, observations: Tensor, masks: Tensor) -> tupl
 
 
 @contextmanager
-def _listening(policy: NetworkPolicy) -> Iterator[Activations]:
+def _record_activations(policy: NetworkPolicy) -> Iterator[Activations]:
     """What leaves every hidden layer, by name, in the order in which the network has them."""
     heard: Activations = {}
     handles = []

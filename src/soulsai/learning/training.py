@@ -23,7 +23,7 @@ from soulsai.learning.saving import CheckpointWriter, State, copy_parts
 from soulsai.learning.scoring import PolicyScore, score_policy
 from soulsai.learning.showing import EvaluationFiles
 from soulsai.learning.wiring import build_worlds
-from soulsai.runs.requests import FORGET, KEPT, LOOK_EVERY_S, Requests, asked
+from soulsai.runs.requests import FORGET, KEPT, LOOK_EVERY_S, Requests, open_requests
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
 from soulsai.telemetry.clock import TELEMETRY
@@ -195,7 +195,7 @@ class Training:
         self._logged_steps, self._logged_updates = loop.counters.steps, loop.counters.updates
         loop.clock.take()
         while not (done := self._is_done()) and not self._stop():
-            self._metrics |= self._iterated()
+            self._metrics |= self._iterate()
             requests = self._requests.take()
             if "pause" in requests:
                 requests = self._pause()
@@ -235,7 +235,7 @@ class Training:
             rows = self.loop.source.forget(name, self.loop.learner)
             self._writer.listed = []  # rows have other numbers now
             self.save()
-            self._requests.met(f"{FORGET}{name}")
+            self._requests.finish(f"{FORGET}{name}")
             self._view.say(f"{name}: {rows:,} rows removed from the replay")
 
     def _before(self, name: str) -> Checkpoint | None:
@@ -261,7 +261,7 @@ class Training:
         requests: tuple[str, ...] = ("pause",)
         while "pause" in requests and "stop" not in requests and not self._stop():
             time.sleep(LOOK_EVERY_S)
-            requests = asked(self.run)
+            requests = open_requests(self.run)
             self._begun_s = self._logged_s = time.perf_counter()
             if "save" in requests:
                 self.save("paused")
@@ -271,7 +271,7 @@ class Training:
             self._view.say("continuing")
         return requests
 
-    def _iterated(self) -> dict[str, float]:
+    def _iterate(self) -> dict[str, float]:
         """One turn of the loop. A game that cannot be played on ends the session, but what was learned is kept."""
         try:
             if self.config.world == "fight" and self.config.fight.engine == "game":
@@ -292,7 +292,7 @@ class Training:
         self._went_back = self._went_back + 1 if numbers[-1:] == self._back_at else 1
         saved = self._newest() if self.loop.source.is_from_others and numbers and self._went_back <= TRIES else None
         if saved is None:
-            raise self._diverged(error) from error
+            raise self._explain_divergence(error) from error
         self._back_at = numbers[-1:]
         self._return_to(saved, DIVERGED)
         self._view.say(
@@ -309,7 +309,7 @@ class Training:
         self._logged_steps, self._logged_updates = self.loop.counters.steps, self.loop.counters.updates
         self._metrics = {}
 
-    def _diverged(self, error: DivergedError) -> DivergedError:
+    def _explain_divergence(self, error: DivergedError) -> DivergedError:
         """What broke, what is kept, and what to do."""
         self._finish_saving()
         numbers = self._writer.store.numbers()
@@ -351,15 +351,15 @@ class Training:
                 parts["best"] = dict(memory.best)
             rows = store.copy_since(self._writer.rows_listed) if store is not None else None
             self._writer.begin(State(loop.counters.steps, parts, notes, rows, store.capacity if store else 0))
-        is_stored, is_asked = loop.source.saving(), "save" in asked(self.run)
+        is_stored, is_asked = loop.source.start_saving(), "save" in open_requests(self.run)
 
-        def saved() -> None:
+        def note_saved() -> None:
             is_stored()
             if is_asked:  # before the copy was taken
-                self._requests.met("save")
+                self._requests.finish("save")
             self._status(state)
 
-        self._saved, self._saved_s = saved, time.perf_counter()
+        self._saved, self._saved_s = note_saved, time.perf_counter()
 
     def _finish_saving(self) -> None:
         """Wait for the checkpoint that is being written, if there is one; an error if that fails."""
@@ -379,7 +379,7 @@ class Training:
         if self._sinks:
             self._sinks.close()
         self.loop.source.close()
-        self._requests.met(*KEPT)
+        self._requests.finish(*KEPT)
         self._status(state, final)
 
     def networks(self) -> dict[str, torch.Tensor]:

@@ -48,7 +48,7 @@ def build_world(config: Config, game: TargetOptions | None = None) -> World:
         return _game_fights(config, game)
     if not config.fight.bosses:
         return _fights(config)
-    numbers = _shared_out(config.fight.number, len(config.fight.bosses))
+    numbers = _split_evenly(config.fight.number, len(config.fight.bosses))
     return JointWorld(
         [_fights(against(config, boss, number)) for boss, number in zip(config.fight.bosses, numbers, strict=True)]
     )
@@ -60,7 +60,7 @@ def against(config: Config, boss: str, number: int | None = None) -> Config:
     return replace(config, fight=fight if number is None else replace(fight, number=number))
 
 
-def _shared_out(number: int, among: int) -> list[int]:
+def _split_evenly(number: int, among: int) -> list[int]:
     return [number // among + (i < number % among) for i in range(among)]
 
 
@@ -72,14 +72,14 @@ def build_worlds(config: Config, game: TargetOptions | None = None) -> list[Worl
     if count <= 1:
         return [build_world(config, game)]
     run = replace(config.run, threads=1)
-    variants = tuple(_share_drawn(variant, count) for variant in fight.variants)
+    variants = tuple(_variant_share(variant, count) for variant in fight.variants)
     return [
         build_world(replace(config, run=run, fight=replace(fight, number=number, variants=variants)))
-        for number in _shared_out(fight.number, count)
+        for number in _split_evenly(fight.number, count)
     ]
 
 
-def _share_drawn(variant: str, count: int) -> str:
+def _variant_share(variant: str, count: int) -> str:
     drawn = drawn_count(variant)
     return variant if drawn is None else f"{DRAWN}{-(-drawn // count)}"
 

@@ -36,7 +36,7 @@ class NoisyLinear(nn.Module):
         for name in ("noise_in", "noise_out"):
             noise = getattr(self, name)
             drawn = torch.empty(noise.shape, device=generator.device).normal_(generator=generator)
-            setattr(self, name, _rooted(drawn).to(noise.device))
+            setattr(self, name, _signed_root(drawn).to(noise.device))
 
     def quiet(self) -> None:
         """No noise: the mean weights."""
@@ -44,5 +44,5 @@ class NoisyLinear(nn.Module):
         self.noise_out = torch.zeros_like(self.noise_out)
 
 
-def _rooted(normal: Tensor) -> Tensor:
+def _signed_root(normal: Tensor) -> Tensor:
     return normal.sign() * normal.abs().sqrt_()

@@ -29,7 +29,7 @@ def value_loss(v: Tensor, v_old: Tensor, returns: Tensor, clip: float) -> Tensor
     return 0.5 * squared
 
 
-def normalized(advantage: Tensor, mean: Tensor, deviation: Tensor) -> Tensor:
+def normalize(advantage: Tensor, mean: Tensor, deviation: Tensor) -> Tensor:
     """Advantages with mean 0 and deviation 1, given those of the batch they belong to."""
     return (advantage - mean) / (deviation + SMALLEST_DEVIATION)
 

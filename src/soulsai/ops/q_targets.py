@@ -8,7 +8,7 @@ from torch import Tensor
 from soulsai.ops.shapes import assert_one_each, assert_rank
 
 
-def bootstrapped(r_t: Tensor, discount_t: Tensor, v_t: Tensor) -> Tensor:
+def bootstrap_target(r_t: Tensor, discount_t: Tensor, v_t: Tensor) -> Tensor:
     """r + discount * v [B], v being the value of the next action; the discount is gamma^steps, 0 after the end."""
     assert_rank(1, v_t=v_t)
     assert_one_each(v_t, r_t=r_t, discount_t=discount_t)

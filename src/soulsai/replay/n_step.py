@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from soulsai.errors import RunError
 from soulsai.experience import ACTION, MASK, NUMBER, OBSERVATION, SHARE, Array, Column, Schema
-from soulsai.replay.sampler import saved
+from soulsai.replay.sampler import saved_array
 from soulsai.replay.store import Float32s, Int64s, check_shape
 from soulsgym.compiling import njit
 from soulsgym.errors import MisuseError
@@ -114,10 +114,10 @@ class NStepAccumulator:
         steps are passed on: their rows are the given arrays.
         """
         given = (observations, actions, rewards, steps, terminated, truncated)
-        step = self._checked((*given, final_or_next_observations, final_or_next_masks))
+        step = self._convert((*given, final_or_next_observations, final_or_next_masks))
         return self._single(*step) if self._n_step == 1 else self._several(*step)
 
-    def _checked(self, step: tuple[npt.NDArray[Any], ...]) -> tuple[npt.NDArray[Any], ...]:
+    def _convert(self, step: tuple[npt.NDArray[Any], ...]) -> tuple[npt.NDArray[Any], ...]:
         for name, array, shape in zip(STEP, step, self._shapes, strict=True):
             check_shape(name, array, shape)
         return tuple(np.ascontiguousarray(array, kind) for array, kind in zip(step, STEP.values(), strict=True))
@@ -152,7 +152,7 @@ class NStepAccumulator:
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from a saved state."""
-        arrays = {name: saved(state, name, array) for name, array in self._pending.items()}
+        arrays = {name: saved_array(state, name, array) for name, array in self._pending.items()}
         if any(((arrays[name] < 0) | (arrays[name] >= self._n_step)).any() for name in ("first", "counts")):
             raise RunError("the saved replay 'counts' are damaged; resume from an earlier checkpoint")
         for name, array in arrays.items():

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soulsai.errors import RunError
-from soulsai.replay.sampler import saved
+from soulsai.replay.sampler import saved_array
 from soulsai.replay.store import Batch, Int64s, check_shape
 from soulsai.replay.sum_tree import ROOT, fill_leaves, find_leaves, make_tree, rebuild, set_leaf
 from soulsgym.compiling import njit
@@ -55,7 +55,7 @@ class PrioritizedSampler:
         self._priorities = self._tree[len(self._tree) // 2 :][:capacity]
         self._size, self._largest = 0, 1.0
 
-    def added(self, slots: Int64s) -> None:
+    def add(self, slots: Int64s) -> None:
         """New rows lie in these slots, which are filled from 0 on."""
         if len(slots) == 0:
             return
@@ -65,7 +65,7 @@ class PrioritizedSampler:
         fill_leaves(self._tree, slots, self._largest)
         self._size = max(self._size, high + 1)
 
-    def moved(self, slots: Int64s) -> None:
+    def compact(self, slots: Int64s) -> None:
         """The rows of these slots lie in the first ones now, and there are no others."""
         self._priorities[: len(slots)] = self._priorities[slots]
         self._priorities[len(slots) :] = 0.0
@@ -97,8 +97,8 @@ class PrioritizedSampler:
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from a saved state."""
-        priorities = saved(state, "priorities", self._priorities)
-        largest = saved(state, "largest", np.zeros(1))
+        priorities = saved_array(state, "priorities", self._priorities)
+        largest = saved_array(state, "largest", np.zeros(1))
         size = int(np.count_nonzero(priorities))
         if not (np.isfinite(priorities).all() and (priorities[:size] > 0.0).all() and 0.0 < largest[0] < np.inf):
             raise RunError("the saved replay 'priorities' are damaged; resume from an earlier checkpoint")

@@ -19,10 +19,10 @@ class UniformSampler:
     def __init__(self, store: ReplayStore) -> None:
         self._store = store
 
-    def added(self, slots: Int64s) -> None:
+    def add(self, slots: Int64s) -> None:
         """Nothing to do: the store knows how many rows it holds."""
 
-    def moved(self, slots: Int64s) -> None:
+    def compact(self, slots: Int64s) -> None:
         """Nothing to do, either."""
 
     def sample(self, batch: Batch, generator: np.random.Generator, beta: float = 0.0) -> None:
@@ -43,7 +43,7 @@ class UniformSampler:
         """Nothing is remembered."""
 
 
-def saved(state: Mapping[str, npt.NDArray[Any]], name: str, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def saved_array(state: Mapping[str, npt.NDArray[Any]], name: str, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """An array of a saved state, if it fits the one it is to replace."""
     if name not in state:
         raise RunError(f"the saved replay state has no {name!r}; resume with the settings it was saved with")

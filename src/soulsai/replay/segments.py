@@ -51,14 +51,14 @@ class ReplaySegments:
         unfinished = self._folder / f"rows-{first:012d}{UNFINISHED}"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            return [self._written(store, first, rows, unfinished)]
+            return [self._write(store, first, rows, unfinished)]
         except OSError as error:
             raise cannot_write(self._folder, error) from error
         finally:
             with contextlib.suppress(OSError):
                 unfinished.unlink()
 
-    def _written(self, store: ReplayStore, first: int, rows: int, unfinished: Path) -> SegmentInfo:
+    def _write(self, store: ReplayStore, first: int, rows: int, unfinished: Path) -> SegmentInfo:
         digest = hashlib.sha256()
         with unfinished.open("wb") as file:
             for piece in _pieces(store, first, rows):
@@ -78,7 +78,7 @@ class ReplaySegments:
         live = alive(infos, added, store.capacity)
         self._check_complete(live, max(added - store.capacity, 0), added)
         # All are checked before the first row is written: a damaged one leaves the store as it was.
-        opened = [self._opened(info, store.schema.record()) for info in live]
+        opened = [self._open(info, store.schema.record()) for info in live]
         for info, records in zip(live, opened, strict=True):
             _place(store, info["first"], records, dead=max(added - store.capacity - info["first"], 0))
         store.added = added
@@ -91,7 +91,7 @@ class ReplaySegments:
         if first < added:
             raise RunError(f"{self._folder}: no segment holds the replay row number {first}; {WAY_OUT}")
 
-    def _opened(self, info: SegmentInfo, record: np.dtype[Any]) -> npt.NDArray[Any]:
+    def _open(self, info: SegmentInfo, record: np.dtype[Any]) -> npt.NDArray[Any]:
         path = self._folder / info["name"]
         try:
             _verify(path, info["sha256"])

@@ -91,7 +91,7 @@ def with_parts(config: Config, files: Sequence[str]) -> Config:
     return replace(config, fight=replace(config.fight, parts=tuple(files)))
 
 
-def without_parts(config: Config, source: str) -> Config:
+def remove_parts(config: Config, source: str) -> Config:
     """The config of a policy that is played without the user's Python files; ConfigError if it cannot be."""
     if not config.fight.parts:
         return config
@@ -175,7 +175,7 @@ def parts_here(needed: Sequence[tuple[str, str]], given: Sequence[Path]) -> list
         if digest not in [each for _, each in needed]:
             raise MisuseError(f"--parts {file}: the learner's run does not use this file; leave it out")
     files = {f"parts-{number}/{here[digest].name}": texts[here[digest]] for number, (_, digest) in enumerate(needed, 1)}
-    return [str(_written(files) / place) for place in files]
+    return [str(_write_scratch(files) / place) for place in files]
 
 
 def _other_parts(name: str, digest: str, same_name: Sequence[Path]) -> MisuseError:
@@ -216,7 +216,7 @@ def unpack_names(boss: str, variants: Sequence[str], files: Files, source: str) 
             raise refusal(source, f"the file {name} that it names is not included; serve or export the run again")
     if not files:
         return boss, list(variants)
-    return _names_in(boss, variants, _written(files))
+    return _names_in(boss, variants, _write_scratch(files))
 
 
 def short_name(name: str) -> str:
@@ -271,7 +271,7 @@ def _absolute(name: str, *, always: bool = False) -> str:
         return name
 
 
-def _written(files: Files) -> Path:
+def _write_scratch(files: Files) -> Path:
     """A folder with these files, until the process ends."""
     digest = hashlib.sha256("\0".join(f"{place}\0{text}" for place, text in sorted(files.items())).encode())
     folder = _scratch() / digest.hexdigest()

@@ -56,7 +56,7 @@ def read_fleet(folder: Path) -> FleetFile | None:
         raise RunError(f"{file}: is damaged ({error}): {way_out}") from error
 
 
-def served_run(folder: Path | None, root: Path) -> tuple[Path, FleetFile]:
+def find_served_run(folder: Path | None, root: Path) -> tuple[Path, FleetFile]:
     """The run in `folder`, or that of all under `root` which is served now or was served last, with its fleet."""
     if folder is None:
         folder = _newest(root)

@@ -42,7 +42,7 @@ else:
 
 
 @contextmanager
-def locked(file: Path) -> Iterator[None]:
+def hold_lock(file: Path) -> Iterator[None]:
     """Hold the lock; RunError names the process that has it already."""
     try:
         stream = file.open("a+b", buffering=0)

@@ -68,7 +68,7 @@ def ids_of(db: sqlite3.Connection) -> dict[str, int]:
     return {str(name): int(id) for name, id in db.execute("SELECT name, id FROM metrics")}
 
 
-def listed(ids: Iterable[int]) -> str:
+def id_list(ids: Iterable[int]) -> str:
     return ",".join(map(str, ids))
 
 
@@ -93,7 +93,7 @@ def rows_between(db: sqlite3.Connection, ids: Mapping[int, str], first: int, las
     rows: dict[int, dict[str, Any]] = {}
     for row, step, time_s, elapsed_s in db.execute("SELECT * FROM rows WHERE id BETWEEN :first AND :last", place):
         rows[row] = {"step": step, "time": _text(time_s), "elapsed_s": elapsed_s}
-    query = f"SELECT metric, row, value FROM samples WHERE row BETWEEN :first AND :last AND metric IN ({listed(ids)})"
+    query = f"SELECT metric, row, value FROM samples WHERE row BETWEEN :first AND :last AND metric IN ({id_list(ids)})"
     for metric, row, value in db.execute(query, place):
         if row in rows:
             rows[row][ids[metric]] = math.nan if value is None else value
@@ -128,16 +128,16 @@ class Charts:
         nothing = Series(np.empty(0), np.empty(0))
         ids = {self._ids[name]: name for name in names if name in self._ids}
         first, last = self.stretch(low, high)
-        merged = self._merged(ids, first, last) if last - first >= self._points else {}
+        merged = self._buckets(ids, first, last) if last - first >= self._points else {}
         found = self._whole([id for id in ids if id not in merged], first, last) | merged
         return dict.fromkeys(names, nothing) | {ids[id]: each for id, each in found.items()}
 
     def _whole(self, ids: Sequence[int], first: int, last: int) -> dict[int, Series]:
-        query = _RAW.format(x=self._x, ids=listed(ids), size=BLOCKS[-1])
+        query = _RAW.format(x=self._x, ids=id_list(ids), size=BLOCKS[-1])
         found = _table(self._db.execute(query, {"first": first, "last": last}).fetchall(), 3)
-        return {id: Series(lines[:, 1], lines[:, 2]) for id, lines in _split(found)}
+        return {id: Series(lines[:, 1], lines[:, 2]) for id, lines in _split_by_metric(found)}
 
-    def _merged(self, ids: Iterable[int], first: int, last: int) -> dict[int, Series]:
+    def _buckets(self, ids: Iterable[int], first: int, last: int) -> dict[int, Series]:
         """In buckets of a power of two of rows, which stay as they are while new rows come in."""
         bucket = 2
         while last // bucket - first // bucket + 1 > self._points:
@@ -148,9 +148,9 @@ class Charts:
         if size not in BLOCKS or whole >= after:
             whole = after = first
         places = {"first": first, "last": last, "bucket": bucket, "whole": whole, "after": after}
-        sums = _table(self._db.execute(_SUMS.format(ids=listed(ids), size=size), places).fetchall(), 7)
+        sums = _table(self._db.execute(_SUMS.format(ids=id_list(ids), size=size), places).fetchall(), 7)
         middles, found = self._middles(buckets, bucket, first, last), {}
-        for id, lines in _split(sums):
+        for id, lines in _split_by_metric(sums):
             if lines[:, 2].sum() > self._points:
                 x = middles[lines[:, 1].astype(np.int64) - buckets.start]
                 with np.errstate(invalid="ignore"):
@@ -170,7 +170,7 @@ def _table(lines: Sequence[tuple[Any, ...]], width: int) -> Floats:
     return np.array(lines, np.float64).reshape(-1, width)
 
 
-def _split(table: Floats) -> Iterator[tuple[int, Floats]]:
+def _split_by_metric(table: Floats) -> Iterator[tuple[int, Floats]]:
     """The lines of each metric."""
     if len(table):
         for lines in np.split(table, np.flatnonzero(np.diff(table[:, 0])) + 1):

@@ -145,7 +145,7 @@ def damaged_error(file: Path, why: str) -> DamagedError:
 
 
 @contextmanager
-def told(file: Path) -> Iterator[None]:
+def name_database_errors(file: Path) -> Iterator[None]:
     """Errors of the database in one sentence with the way out."""
     try:
         yield

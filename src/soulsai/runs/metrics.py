@@ -30,7 +30,7 @@ class MetricsWriter:
     def __init__(self, folder: Path) -> None:
         self._file = folder / store.FILE
         self._waiting: list[store.Entry] = []
-        with store.told(self._file):
+        with store.name_database_errors(self._file):
             self._db = store.connect(self._file, "rwc", store.WRITE_S)
             store.set_journal(self._db, self._file)
             if store.is_empty(self._db):
@@ -61,7 +61,7 @@ class MetricsWriter:
                     raise
                 return writer
         writer = cls.new(folder)
-        with store.told(writer._file):
+        with store.name_database_errors(writer._file):
             store.import_lines(writer._store, folder / store.EXPORT)
         return writer
 
@@ -72,7 +72,7 @@ class MetricsWriter:
         self._write_waiting(may_wait=len(self._waiting) < MOST_WAITING)
 
     def _write_waiting(self, *, may_wait: bool) -> None:
-        with store.told(self._file):
+        with store.name_database_errors(self._file):
             try:
                 self._store.append(self._waiting)
             except sqlite3.OperationalError as error:
@@ -83,7 +83,7 @@ class MetricsWriter:
 
     def cut(self, position: int) -> None:
         """Remove all rows from this position on."""
-        with store.told(self._file):
+        with store.name_database_errors(self._file):
             self._store.cut(position)
 
     def position(self) -> int:
@@ -166,7 +166,7 @@ class MetricsReader:
     def _open(self) -> Iterator[sqlite3.Connection]:
         if not self._file.exists():
             self._import()
-        with store.told(self._file):
+        with store.name_database_errors(self._file):
             db = store.open_to_read(self._file)
             try:
                 until_s = time.monotonic() + store.QUERY_S

@@ -59,7 +59,7 @@ def to_forget(run: Run) -> dict[str, bool]:
     return found
 
 
-def asked(run: Run) -> tuple[str, ...]:
+def open_requests(run: Run) -> tuple[str, ...]:
     """What is asked for and not met yet; a pause is met when it is taken back."""
     return tuple(action for action in KEPT if (run.folder / FOLDER / action).exists())
 
@@ -80,7 +80,7 @@ class Requests:
             return ()
         self._look_s = now_s + LOOK_EVERY_S
         self._run.beat()
-        return asked(self._run)
+        return open_requests(self._run)
 
     def names_to_forget(self) -> list[tuple[str, bool]]:
         """Names whose experience is to be forgotten, looked up about once a second."""
@@ -90,7 +90,7 @@ class Requests:
         self._forget_s = now_s + 1.0
         return list(to_forget(self._run).items())
 
-    def met(self, *actions: str) -> None:
+    def finish(self, *actions: str) -> None:
         """These were met; before training begins, all that an earlier process was asked for."""
         for action in actions:
             with contextlib.suppress(OSError):  # Met again a little later, then; nothing worse can come of it.

@@ -17,7 +17,7 @@ from typing import Any
 
 from soulsai.errors import RunError
 from soulsai.runs.files import cannot_write, reason, write_atomically, write_files
-from soulsai.runs.lock import is_locked, locked
+from soulsai.runs.lock import hold_lock, is_locked
 from soulsai.runs.metric_store import EXPORT
 from soulsai.runs.metrics import MetricsReader
 from soulsai.runs.stamps import file_stamp, utc_stamp
@@ -122,7 +122,7 @@ class Run:
 
     def lock(self) -> AbstractContextManager[None]:
         """Hold this while training: only one process may. It is released when the process ends, however it ends."""
-        return locked(self.lock_file)
+        return hold_lock(self.lock_file)
 
     def is_locked(self) -> bool:
         """Whether a living process trains here."""
@@ -140,7 +140,7 @@ class Run:
     def silent_s(self) -> float:
         """Seconds since the last sign of life: a beat, a line of the log, a row of metrics or a status."""
         files = (self.lock_file, self.log_file, self.metrics_file, self.status_file)
-        return max(0.0, time.time() - max(map(_written_s, files)))
+        return max(0.0, time.time() - max(map(_modified_s, files)))
 
     def status(self) -> Status:
         """How far the run is. What the file says is corrected by what is seen of the process.
@@ -234,7 +234,7 @@ def _suggestion(folder: Path) -> str:
     return f"; did you mean {folder.parent / near[0]}?" if near else "; list runs with `souls runs`"
 
 
-def _written_s(file: Path) -> float:
+def _modified_s(file: Path) -> float:
     try:
         return file.stat().st_mtime
     except OSError:

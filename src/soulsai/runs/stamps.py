@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 
 def utc_stamp(moment: datetime | None = None) -> str:
@@ -14,3 +15,11 @@ def utc_stamp(moment: datetime | None = None) -> str:
 def file_stamp(moment: datetime | None = None) -> str:
     """For names of files and folders, sorting by time: 20261115-231500."""
     return (moment or datetime.now(UTC)).astimezone(UTC).strftime("%Y%m%d-%H%M%S")
+
+
+def change_stamp(path: Path) -> str:
+    """When a file or folder was changed last, as `utc_stamp` writes it; empty where that cannot be told."""
+    try:
+        return utc_stamp(datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    except (OSError, OverflowError, ValueError):
+        return ""

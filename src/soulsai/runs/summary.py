@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from soulsai.errors import RunError
 from soulsai.runs.run import CONFIG, Run
-from soulsai.runs.stamps import utc_stamp
+from soulsai.runs.stamps import change_stamp
 from soulsai.runs.status import Status
 from soulsgym.errors import SoulsError, suggestion
 
@@ -83,14 +82,7 @@ def _summary(folder: Path) -> RunSummary:
         run = Run.open(folder)
         status, preset = run.status(), run.preset
     except (SoulsError, OSError) as error:
-        return RunSummary(folder.absolute().name, folder, "", Status(BROKEN, updated=_changed(folder)), str(error))
+        return RunSummary(folder.absolute().name, folder, "", Status(BROKEN, updated=change_stamp(folder)), str(error))
     if not status.updated:
-        status = Status(status.state, updated=_changed(folder))
+        status = Status(status.state, updated=change_stamp(folder))
     return RunSummary(folder.absolute().name, folder, preset, status)
-
-
-def _changed(folder: Path) -> str:
-    try:
-        return utc_stamp(datetime.fromtimestamp(folder.stat().st_mtime, UTC))
-    except OSError:
-        return ""

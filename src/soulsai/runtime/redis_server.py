@@ -30,7 +30,7 @@ from redis.exceptions import AuthenticationError, RedisError
 from soulsai.errors import TransportError
 from soulsai.processes.supervisor import KILL_S, Command, Pauses, Supervisor
 from soulsai.runs.files import make_private_folder, reason, write_atomically
-from soulsai.runs.lock import locked
+from soulsai.runs.lock import hold_lock
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.certificates import Certificates, make_certificates
 from soulsai.transport.redis.connection import connect
@@ -138,7 +138,7 @@ class OwnServer:
         folder = folder.absolute()
         make_private_folder(folder)
         with ExitStack() as held:
-            held.enter_context(locked(folder / LOCK))
+            held.enter_context(hold_lock(folder / LOCK))
             _end_orphan(folder)
             before = _read_state(folder)
             wanted = port or (before.port if before else 0) or _free_port(host)

@@ -23,7 +23,7 @@ from soulsai.learning.sources import Start
 from soulsai.learning.wiring import environment_version
 from soulsai.runs.fight_files import files_of, needed_parts, with_short_names
 from soulsai.runs.fleet_file import LOCK, FleetFile, read_fleet, write_fleet
-from soulsai.runs.lock import locked
+from soulsai.runs.lock import hold_lock
 from soulsai.runs.run import Run
 from soulsai.runtime.invitation import bracketed, host_and_port, join_line
 from soulsai.runtime.redis_server import EVERYWHERE, LOOPBACK, kept_server
@@ -112,7 +112,7 @@ def served_redis(
 ) -> Iterator[Served]:
     """A Redis in which the run can be joined, until the end of the block; then workers of a finished run are let go."""
     with ExitStack() as held:
-        held.enter_context(locked(run.folder / LOCK))
+        held.enter_context(hold_lock(run.folder / LOCK))
         fleet, address = open_redis(run, config, options, held, say)
         link = RedisLearnerLink(address, say=say, stop=stop, silent_after_s=config.fleet.silent_after_s,
                                 max_chunks=2 * config.fleet.max_chunks, most_rows=most_rows(config),

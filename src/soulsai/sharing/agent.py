@@ -37,11 +37,11 @@ from soulsai.learning.wiring import code_digest
 from soulsai.runs.fight_files import (
     file_name,
     files_of,
+    remove_parts,
     unpack_names,
     with_demos,
     with_own_copies,
     with_short_names,
-    without_parts,
 )
 from soulsai.runs.files import cannot_write, write_atomically, write_files
 from soulsai.runs.run import CONFIG, VERSIONS, Run
@@ -151,7 +151,7 @@ def pack_agent(
     """
     config, networks = load_networks(run)
     refuse_gym(run.name, config)
-    config = without_parts(config, str(run.folder / CONFIG))
+    config = remove_parts(config, str(run.folder / CONFIG))
     weights = {f"{name}.{key}": value for name, net in networks.items() for key, value in net.state_dict().items()}
     agent = _create(run, config, folder)
     CheckpointStore(agent.checkpoints).save(run.status().step, {"best": weights}, {})
@@ -165,7 +165,7 @@ def pack_agent(
     agent.write_status(Status("finished", run.status().step, config.run.steps, measured[0].rate, low, high))
     if not only_policy:
         plain = found[0][1]
-        agent.add_evaluation("shared", without_paths(plain).to_json())
+        agent.add_evaluation("shared", strip_paths(plain).to_json())
         keep_fight(agent.recordings / "fight.npz", config, policy, recorder, 0)
         update_report(agent)
     notes = AgentNotes(
@@ -239,7 +239,7 @@ def command_of(words: Sequence[str]) -> str:
     return shlex.join(kept)
 
 
-def without_paths(found: Evaluation) -> Evaluation:
+def strip_paths(found: Evaluation) -> Evaluation:
     """The evaluation without paths of this machine."""
     settings = dataclasses.replace(
         found.settings, boss=file_name(found.settings.boss), variant=file_name(found.settings.variant)

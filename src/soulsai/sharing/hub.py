@@ -64,7 +64,7 @@ def push(
     notes, config = read_notes(agent), shared_config(agent)
     write_atomically(folder / "README.md", card_of(agent, notes, config, repo))
     plain = notes.measured[0]
-    with _told(repo):
+    with _name_hub_errors(repo):
         url = api.create_repo(repo, private=private, exist_ok=True)
         api.upload_folder(
             repo_id=repo,
@@ -97,14 +97,14 @@ def pull(repo: str, folder: Path, revision: str | None = None) -> Run:
 
 
 def _fetch(api: HfApi, repo: str, revision: str | None, folder: Path) -> None:
-    with _told(repo):
+    with _name_hub_errors(repo):
         info = api.model_info(repo, revision=revision, files_metadata=True)
     files = [file for file in info.siblings or () if FETCHED.fullmatch(file.rfilename)]
     if "agent.json" not in [file.rfilename for file in files]:
         raise RunError(f"{repo} holds no agent that souls push made (it has no agent.json); give another repository")
     if len(files) > MOST_FILES or sum(file.size or 0 for file in files) > MOST_BYTES:
         raise RunError(f"{repo} is too large for an agent: at most {MOST_FILES} files and {MOST_BYTES >> 20} MB")
-    with _told(repo):
+    with _name_hub_errors(repo):
         for file in files:
             api.hf_hub_download(repo, file.rfilename, revision=info.sha, local_dir=folder)
     shutil.rmtree(folder / ".cache", ignore_errors=True)
@@ -120,7 +120,7 @@ def _api(repo: str) -> HfApi:
 
 
 @contextmanager
-def _told(repo: str) -> Iterator[None]:
+def _name_hub_errors(repo: str) -> Iterator[None]:
     """What goes wrong on the way to the hub and back, in a sentence."""
     from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 

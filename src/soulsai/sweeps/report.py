@@ -11,7 +11,7 @@ from optuna.distributions import CategoricalDistribution
 from optuna.trial import TrialState, create_trial
 
 from soulsai.config.toml import toml_value
-from soulsai.evaluation.charts import COLOURS, Chart, drawn, new_figure
+from soulsai.evaluation.charts import COLOURS, Chart, figure_html, new_figure
 from soulsai.evaluation.report import NO_DATA, card, page_of, section
 from soulsai.evaluation.tables import Bar, Cell, table, text
 from soulsai.runs.files import write_atomically
@@ -36,7 +36,7 @@ ORDER = (DONE, RUNNING, PRUNED, WAITING, FAILED)
 
 def write_report(results: Results) -> None:
     """Write report.html into the sweep's folder."""
-    parts = (_head, _best, _measured_again, _charts, _trials, _about)
+    parts = (_head, _best, _confirmations_html, _charts, _trials, _about)
     body = "".join(part(results) for part in parts)
     title = text(f"Sweep {results.about.name}")
     write_atomically(results.folder / "report.html", page_of(title, body, _MORE_STYLE))
@@ -113,7 +113,7 @@ def _beside(results: Results, key: str) -> tuple[Cell, Cell]:
     return None if value is None else toml_value(value), None if share is None else Bar(share, f"{100 * share:.0f} %")
 
 
-def _measured_again(results: Results) -> str:
+def _confirmations_html(results: Results) -> str:
     said, metric = f"<p>{text(HONEST)}</p>", results.about.metric
     rows: list[Sequence[Cell]] = []
     for each in results.ranked:
@@ -182,7 +182,7 @@ def _card(title: str, note: str, chart: Any, results: Results) -> str:
     )  # fmt: skip
     chart.update_yaxes(zeroline=False, tickformat=".0%" if results.about.metric == WIN_RATE else None)
     chart.update_xaxes(zeroline=False)
-    return card(Chart(title, note, drawn(chart)))
+    return card(Chart(title, note, figure_html(chart)))
 
 
 def _trials(results: Results) -> str:

@@ -29,7 +29,7 @@ from soulsai.errors import RunError
 from soulsai.evaluation.evaluation import Evaluation
 from soulsai.evaluation.statistics import normal_quantile, paired_difference, wilson
 from soulsai.processes.supervisor import KILL_S, Command
-from soulsai.runs.lock import locked
+from soulsai.runs.lock import hold_lock
 from soulsai.sweeps import trial as one_trial
 from soulsai.sweeps.space import WIN_RATE, as_arguments
 from soulsai.sweeps.study import DONE, REFUSED, REPLACED, About, SweepStudy, state_of
@@ -181,7 +181,7 @@ def confirm(study: SweepStudy, say: Callable[[str], None], stop: Callable[[], bo
     """Measure the best trials again, those that are not yet; false if it was stopped."""
     with ExitStack() as held:
         try:
-            held.enter_context(locked(study.folder / "confirm.lock"))
+            held.enter_context(hold_lock(study.folder / "confirm.lock"))
         except RunError:
             say("another process measures the best trials again, and writes the report")
             return True
@@ -233,10 +233,10 @@ def _measure(folder: Path, fights: int, stop: Callable[[], bool]) -> Kept | None
             texts.append(stream.read().decode(errors="replace").strip().rpartition("\n")[2])
         if code != 0:
             raise RunError(f"{folder}: could not be measured again: {texts[1].removeprefix('souls: ') or code}")
-        return _kept(json.loads(texts[0]))
+        return _summarise(json.loads(texts[0]))
 
 
-def _kept(found: dict[str, Any]) -> Kept:
+def _summarise(found: dict[str, Any]) -> Kept:
     if "returns" in found:
         return {"fights": len(found["returns"]), "returns": found["returns"]}
     won = Evaluation.from_json(json.dumps(found)).won

@@ -25,12 +25,12 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 from soulsai.config.algorithms import algorithm_settings
 from soulsai.config.checks import unknown_part
-from soulsai.config.merging import merged, merged_section, table_of
+from soulsai.config.merging import merge, merge_section, table_of
 from soulsai.config.presets import parse_toml, read_text
 from soulsai.config.refusal import refusal, way_out
 from soulsai.config.schema import Config
 from soulsai.config.toml import toml_value
-from soulsai.config.values import shown
+from soulsai.config.values import show_value
 from soulsgym.parts.files import parts_in
 from soulsgym.parts.rewards.presets import weights_of
 
@@ -83,7 +83,7 @@ class Range:
             return float(f"{stored:.10g}")
         return min(max(float(f"{stored:.{DIGITS}g}"), float(self.low)), float(self.high))
 
-    def stored(self, value: Any) -> Any:
+    def to_optuna(self, value: Any) -> Any:
         """What Optuna would have drawn for a value; None if it never draws it."""
         if not _is_number(value) or not self.low <= value <= self.high:
             return None
@@ -114,7 +114,7 @@ class Choices:
         """What the config is given for what Optuna has drawn."""
         return self.options[stored if self.ordered else self.texts.index(stored)]
 
-    def stored(self, value: Any) -> Any:
+    def to_optuna(self, value: Any) -> Any:
         """What Optuna would have drawn for a value; None if it never draws it."""
         text = "" if value is None else toml_value(value)
         for place, option in enumerate(self.options):
@@ -203,11 +203,11 @@ def space_of(text: str, source: str) -> Space:
     table = parse_toml(text, source)
     about = table.pop(SWEEP, {})
     if not isinstance(about, dict):
-        raise refusal(source, f"{SWEEP} must be a table, not {shown(about)}; begin it with [{SWEEP}]")
+        raise refusal(source, f"{SWEEP} must be a table, not {show_value(about)}; begin it with [{SWEEP}]")
     dimensions = tuple(_dimension(key, value, source) for key, value in _flat(table, source).items())
     if not dimensions:
         raise refusal(source, f"there is nothing to try; give a key a range, such as network.hidden = {HOW}")
-    plan = merged_section(Plan(), about, f"{SWEEP}.", source)
+    plan = merge_section(Plan(), about, f"{SWEEP}.", source)
     fixed = _flat(plan.fixed, source)
     for key, value in fixed.items():
         _read(key, value, source)
@@ -236,7 +236,7 @@ def _leaves(table: Mapping[str, Any], prefix: str, source: str) -> Iterator[tupl
         for part in key.split("."):
             default = getattr(default, part, None)
         if default is None:  # refused, with the nearest name
-            merged(Config(), table_of(key, value), source)
+            merge(Config(), table_of(key, value), source)
         if isinstance(default, (dict, Struct)):
             yield from _leaves(value, f"{key}.", source)
         else:
@@ -245,7 +245,7 @@ def _leaves(table: Mapping[str, Any], prefix: str, source: str) -> Iterator[tupl
 
 def _read(key: str, value: Any, source: str) -> Any:
     """The value of a key as the config takes it; a ConfigError if there is no such key or the value does not fit."""
-    return value_of(merged(Config(), table_of(key, value), source), key)
+    return value_of(merge(Config(), table_of(key, value), source), key)
 
 
 def _dimension(key: str, value: Any, source: str) -> Dimension:
@@ -253,7 +253,7 @@ def _dimension(key: str, value: Any, source: str) -> Dimension:
         if key in keys.split():
             raise refusal(source, f"{key} cannot be tried: {reason}; set it under [{SWEEP}.{FIXED}]")
     if not isinstance(value, dict):
-        given = f"{key} = {shown(_read(key, value, source))}"
+        given = f"{key} = {show_value(_read(key, value, source))}"
         raise refusal(source, f"{given} leaves nothing to try; give {HOW}, or put it under [{SWEEP}.{FIXED}]")
     for word in value:
         if word not in WORDS:
@@ -280,26 +280,26 @@ def _dimension(key: str, value: Any, source: str) -> Dimension:
 
 def _list_problems(options: Any, word: str) -> Iterator[str]:
     if not isinstance(options, list) or len(options) < 2:
-        yield f"{word} must be a list of two values or more, not {shown(options)}"
+        yield f"{word} must be a list of two values or more, not {show_value(options)}"
         return
     texts = [toml_value(option) for option in options]
     yield from (f"{word} has {text} twice; leave one out" for text in texts if texts.count(text) > 1)
     if word == "values" and not all(map(_is_number, options)):
-        yield f"values are numbers in a row; write choices for {shown(options[0])}"
+        yield f"values are numbers in a row; write choices for {show_value(options[0])}"
     elif word == "values" and options != sorted(options):
         yield "values must go up; write choices if they have no order"
 
 
 def _range_problems(*, low: float, high: float, whole: bool, log: Any = False, step: Any = None) -> Iterator[str]:
     if not low < high:
-        yield f": low = {shown(low)} must be below high = {shown(high)}"
+        yield f": low = {show_value(low)} must be below high = {show_value(high)}"
     if not isinstance(log, bool):
-        yield f": log must be true or false, not {shown(log)}"
+        yield f": log must be true or false, not {show_value(log)}"
     if log and low <= 0:
-        yield f": a logarithmic range must begin above 0, not at {shown(low)}"
+        yield f": a logarithmic range must begin above 0, not at {show_value(low)}"
     if step is not None and (not _is_number(step) or (whole and step != int(step)) or not 0 < step <= high - low):
         noun = "whole number" if whole else "number"
-        yield f": step must be a {noun} above 0 and at most {high - low:g}, not {shown(step)}"
+        yield f": step must be a {noun} above 0 and at most {high - low:g}, not {show_value(step)}"
     if step is not None and log:
         yield " has step and log, which cannot both be; leave one out, or list values"
 
@@ -327,7 +327,7 @@ def _fit_problems(space: Space, config: Config, settings: Sequence[str]) -> Iter
     for key in (setting.partition("=")[0].strip() for setting in settings):
         if key in keys:
             yield f"{key} is tried by this space and set by --set; leave one out"
-    unused = _unused(config, keys)
+    unused = _unused_sections(config, keys)
     for key in keys:
         if why := unused.get(key.partition(".")[0]):
             yield f"{key} changes nothing with {why}; leave it out"
@@ -352,7 +352,7 @@ def _fit_problems(space: Space, config: Config, settings: Sequence[str]) -> Iter
         yield f'sweep.metric = "{metric}" is never measured with world = "{config.world}"; write "{wanted}"'
 
 
-def _unused(config: Config, keys: Sequence[str]) -> dict[str, str]:
+def _unused_sections(config: Config, keys: Sequence[str]) -> dict[str, str]:
     """Sections that change nothing, and why."""
     unused = {}
     if "algorithm" not in keys:

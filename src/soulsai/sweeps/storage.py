@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from soulsai.errors import ConfigError, RunError
 from soulsai.runs.files import cannot_write
-from soulsai.runs.lock import is_locked, locked
+from soulsai.runs.lock import hold_lock, is_locked
 
 JOURNAL = "study.journal"
 PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
@@ -81,13 +81,13 @@ def _cause(error: Exception) -> str:
 
 
 @contextmanager
-def waited_for(file: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
+def wait_for_lock(file: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Hold a lock as soon as it is free; RunError if it is not for too long."""
     deadline_s = time.monotonic() + patience_s
     with ExitStack() as held:
         while True:
             try:
-                held.enter_context(locked(file))
+                held.enter_context(hold_lock(file))
                 break
             except RunError as error:
                 if not is_locked(file) and not file.exists():
@@ -114,7 +114,7 @@ class JournalLock:
 
     def acquire(self) -> bool:
         """Wait for the lock and take it."""
-        self._held.enter_context(waited_for(self._journal.with_name(f"{self._journal.name}.lock")))
+        self._held.enter_context(wait_for_lock(self._journal.with_name(f"{self._journal.name}.lock")))
         with self._journal.open("r+b") as stream:
             stream.seek(max(0, stream.seek(0, 2) - 1))
             if stream.read(1) not in (b"", b"\n"):

@@ -19,6 +19,7 @@ from typing import Any
 import optuna
 from optuna import Study, pruners
 from optuna.pruners import BasePruner
+from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from soulsai.config import config_from_toml, config_to_toml, differences
@@ -26,9 +27,10 @@ from soulsai.config.schema import Config
 from soulsai.errors import ConfigError, RunError
 from soulsai.runs.fight_files import parts_of, with_files_in, with_parts
 from soulsai.runs.files import cannot_write, write_files
-from soulsai.runs.lock import is_locked, locked
+from soulsai.runs.lock import hold_lock, is_locked
+from soulsai.runs.run import CONFIG
 from soulsai.sweeps.space import Plan, Space, space_of, value_of
-from soulsai.sweeps.storage import JOURNAL, open_storage, waited_for
+from soulsai.sweeps.storage import JOURNAL, open_storage, wait_for_lock
 
 STARTS_AT_MOST = 3
 """Times that settings are begun whose process has died: they may well be what killed it."""
@@ -99,13 +101,20 @@ def open_about(folder: Path, name: str, url: str = "") -> tuple[Study, About]:
     if not url and not (folder / JOURNAL).exists():
         raise RunError(f"{folder}: is not the folder of a sweep; give that of one, or its --storage")
     try:
-        study = optuna.load_study(study_name=name, storage=open_storage(folder, url))
+        storage = open_storage(folder, url)
+        study = optuna.load_study(study_name=_study_name(storage, name, is_shared=bool(url)), storage=storage)
         about = About.from_json(name, study.user_attrs[ABOUT], folder)
     except KeyError as error:
         raise RunError(
             f"{folder}: the study {name} is not there; begin it with: souls sweep PRESET --space FILE"
         ) from error
     return study, replace(about, config=with_parts(about.config, _copies(about.config, folder)))
+
+
+def _study_name(storage: BaseStorage, name: str, *, is_shared: bool) -> str:
+    """The name, or that of the only study in a folder which was copied or renamed since."""
+    names = [] if is_shared else optuna.get_all_study_names(storage)
+    return names[0] if len(names) == 1 else name
 
 
 class SweepStudy:
@@ -117,13 +126,15 @@ class SweepStudy:
         self._worker = uuid.uuid4().hex[:12]
         self._beats: dict[int, tuple[Any, float]] = {}
         self._held = ExitStack()
+        if (folder / CONFIG).exists():
+            raise RunError(f"{folder}: is the folder of a run; choose another one for the sweep with --dir")
         try:
             (folder / WORKERS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_write(folder, error) from error
         storage = open_storage(folder, url)
-        with self._locked():
-            self._held.enter_context(locked(self._worker_file(self._worker)))
+        with self._lock():
+            self._held.enter_context(hold_lock(self._worker_file(self._worker)))
             self.study = self._open_study(storage)
             # Copies of the user's Python files, so that all trials have the same ones.
             write_files(parts_of(about.config), folder / PARTS)
@@ -134,18 +145,18 @@ class SweepStudy:
         self._held.close()
         self._worker_file(self._worker).unlink(missing_ok=True)
 
-    def _locked(self) -> Any:
+    def _lock(self) -> Any:
         """Held while trials are given out or taken back, so that no process does so from old knowledge."""
-        return waited_for(self.folder / "lock")
+        return wait_for_lock(self.folder / "lock")
 
     def _worker_file(self, worker: str) -> Path:
         return self.folder / WORKERS / f"{worker}.lock"
 
-    def _open_study(self, storage: Any) -> Study:
+    def _open_study(self, storage: BaseStorage) -> Study:
         plan = self.about.space.plan
         study = optuna.create_study(
             storage=storage,
-            study_name=self.about.name,
+            study_name=_study_name(storage, self.about.name, is_shared=self._is_shared),
             direction="maximize",
             load_if_exists=True,
             pruner=make_pruner(plan, self.about.config),
@@ -169,13 +180,13 @@ class SweepStudy:
     def _enqueue_preset(self, study: Study) -> None:
         """The preset's own settings are the first trial, where the space has them: what is found must beat them."""
         space = self.about.space
-        stored = {one.key: one.stored(value_of(self.about.config, one.key)) for one in space.dimensions}
+        stored = {one.key: one.to_optuna(value_of(self.about.config, one.key)) for one in space.dimensions}
         if not study.trials and None not in stored.values():
             _enqueue(study, stored, space.distributions(), {"preset": True})
 
     def next_trial(self, most: int) -> Trial | None:
         """A trial to train, unless `most` are done or under way already."""
-        with self._locked():
+        with self._lock():
             count = self.count()
             if sum(count[state] for state in (DONE, PRUNED, FAILED, RUNNING)) >= most:
                 return None
@@ -214,19 +225,21 @@ class SweepStudy:
 
     def give_back(self, trial: Trial) -> None:
         """The trial was stopped; whoever comes next goes on with it."""
-        with self._locked():
+        with self._lock():
             self._requeue(self.study.trials[trial.number], died=False)
 
     def take_from_dead(self) -> list[int]:
         """Queue again the trials whose process has died; their numbers."""
-        with self._locked():
-            return [each.number for each in self._running() if self._is_dead(each) and self._requeue(each, died=True)]
+        with self._lock():
+            return [
+                each.number for each in self._running_trials() if self._is_dead(each) and self._requeue(each, died=True)
+            ]
 
     def others_running(self) -> int:
         """Trials that other processes train now."""
-        return sum(each.user_attrs.get("worker") != self._worker for each in self._running())
+        return sum(each.user_attrs.get("worker") != self._worker for each in self._running_trials())
 
-    def _running(self) -> list[FrozenTrial]:
+    def _running_trials(self) -> list[FrozenTrial]:
         return self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
 
     def _is_dead(self, trial: FrozenTrial) -> bool:

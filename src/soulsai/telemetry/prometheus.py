@@ -61,7 +61,7 @@ def exposition(readings: Sequence[RunReading], now_s: float | None = None) -> by
     now_s = time.time() if now_s is None else now_s
     samples = [sample for reading in readings for sample in _samples(reading, now_s)]
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Told(samples))
+    registry.register(_SampleCollector(samples))
     return generate_latest(registry)
 
 
@@ -74,7 +74,7 @@ def last_values(latest: Mapping[str, tuple[int, float]]) -> dict[str, float]:
     return {name: value for name, (row, value) in latest.items() if row >= shares or not name.startswith(TIME)}
 
 
-class _Told(Collector):
+class _SampleCollector(Collector):
     """The samples, grouped by metric for the client library."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:

@@ -21,7 +21,7 @@ from soulsai.errors import ConfigError, RunError
 from soulsai.evaluation.fighter import ScriptedFighter
 from soulsai.evaluation.thoughts import read_fight_file
 from soulsai.replay import Batch
-from soulsai.runs.lock import locked
+from soulsai.runs.lock import hold_lock
 from soulsai.runs.run import Run
 from soulsai.runtime import Fleet
 from soulsgym.errors import GameError, GameGone, MisuseError, SoulsError
@@ -285,7 +285,7 @@ def test_ctrl_c_of_a_terminal_reaches_the_target_too_and_stops_in_order(agent, t
 def test_two_at_once(agent, target, near, tmp_path):
     folder = tmp_path / "adapted"
     folder.mkdir()
-    with locked(folder / "lock"), pytest.raises(RunError, match=r"process .* is training in this folder"):
+    with hold_lock(folder / "lock"), pytest.raises(RunError, match=r"process .* is training in this folder"):
         adaptation(agent, target, folder).run()
     assert [file.name for file in folder.iterdir()] == ["lock"]
 

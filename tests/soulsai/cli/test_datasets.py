@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from soulsai.cli import main as cli
-from soulsai.cli.watch import recorded
+from soulsai.cli.watch import record_fights
 from soulsai.evaluation import ScriptedFighter
 from soulsai.evaluation.thoughts import about_boss, read_fight_file, write_fight_file
 from soulsgym.errors import MisuseError, RecordingError
@@ -35,7 +35,7 @@ def done(*arguments):
 @pytest.fixture(scope="module")
 def recording():
     env = gymnasium.make("SoulsGymIudexSimDemo-v0", disable_env_checker=True).unwrapped
-    found = recorded(env, ScriptedFighter("duellist"), 2, seed=3)
+    found = record_fights(env, ScriptedFighter("duellist"), 2, seed=3)
     env.close()
     return found
 

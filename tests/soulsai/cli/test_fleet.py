@@ -13,8 +13,8 @@ from soulsai.cli.fleet import picture
 from soulsai.cli.main import app
 from soulsai.config import config_to_toml, load_preset
 from soulsai.errors import RunError, TransportError
-from soulsai.runs.fleet_file import FILE, LOCK, FleetFile, read_fleet, served_run, write_fleet
-from soulsai.runs.lock import locked
+from soulsai.runs.fleet_file import FILE, LOCK, FleetFile, find_served_run, read_fleet, write_fleet
+from soulsai.runs.lock import hold_lock
 from soulsai.runs.requests import to_forget
 from soulsai.runs.run import Run
 from soulsai.transport.links import version_of
@@ -191,10 +191,10 @@ def test_the_run_served_last_is_meant(folder, tmp_path):
     (tmp_path / "runs" / "unserved").mkdir()
     write_fleet(other, FLEET)
     os.utime(folder / FILE, (1, 1))
-    assert served_run(None, tmp_path / "runs")[0] == other
-    with locked(folder / LOCK):  # served right now
-        assert served_run(None, tmp_path / "runs")[0] == folder
-    assert served_run(folder, tmp_path / "runs") == (folder, FLEET)
+    assert find_served_run(None, tmp_path / "runs")[0] == other
+    with hold_lock(folder / LOCK):  # served right now
+        assert find_served_run(None, tmp_path / "runs")[0] == folder
+    assert find_served_run(folder, tmp_path / "runs") == (folder, FLEET)
 
 
 def test_no_run_was_ever_served(tmp_path, monkeypatch):
@@ -228,7 +228,7 @@ def test_a_run_that_is_not_served_now(folder, arguments):
 
 def test_a_redis_that_does_not_answer(folder, monkeypatch):
     monkeypatch.setattr(verbs, "REACH_S", 0.2)
-    with locked(folder / LOCK):
+    with hold_lock(folder / LOCK):
         error = souls("fleet", folder).exception
     assert isinstance(error, TransportError)
     assert "127.0.0.1:1 does not answer" in str(error)

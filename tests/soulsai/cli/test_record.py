@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from soulsai.cli import watch
 from soulsai.cli.main import app
 from soulsai.cli.options import INTERRUPTED
-from soulsai.cli.watch import recorded
+from soulsai.cli.watch import record_fights
 from soulsai.errors import RunError
 from soulsai.evaluation.fighter import ScriptedFighter
 from soulsgym.actions import NOTHING
@@ -44,7 +44,7 @@ def test_fights_are_recorded_from_their_start_to_their_end(tmp_path):
 
 def test_a_recording_is_the_fight_that_was_fought():
     env = FightEnv("iudex", changes=True)
-    recording = recorded(env, ScriptedFighter("duellist"), 1, 5)
+    recording = record_fights(env, ScriptedFighter("duellist"), 1, 5)
     again = FightEnv("iudex", changes=True)
     again.reset(seed=5)
     for i in range(1, 60):
@@ -54,7 +54,7 @@ def test_a_recording_is_the_fight_that_was_fought():
 
 def test_what_was_played_before_a_stop_is_kept(tmp_path, monkeypatch):
     asked = itertools.count()
-    monkeypatch.setattr(watch, "stopping", lambda *words: nullcontext(lambda: next(asked) > 300))
+    monkeypatch.setattr(watch, "stop_on_signals", lambda *words: nullcontext(lambda: next(asked) > 300))
     result = souls("record", "player:idle", "--fights", 50, "--out", tmp_path / "a.npz")
     assert result.exit_code == INTERRUPTED, result.exception
     recording = read_recording(tmp_path / "a.npz")
@@ -62,7 +62,7 @@ def test_what_was_played_before_a_stop_is_kept(tmp_path, monkeypatch):
     assert f"{played} fights, {len(recording)} records, {played - 1} died, 1 unfinished" in result.stdout
     assert 290 < len(recording) < 310
     assert measure_fidelity(recording, load_fight("iudex")).exact
-    monkeypatch.setattr(watch, "stopping", lambda *words: nullcontext(lambda: True))
+    monkeypatch.setattr(watch, "stop_on_signals", lambda *words: nullcontext(lambda: True))
     result = souls("record", "player:idle", "--fights", 50, "--out", tmp_path / "b.npz")
     assert "stopped before the first step" in str(result.exception)
     assert not (tmp_path / "b.npz").exists()
@@ -75,11 +75,11 @@ def test_what_was_played_before_the_game_failed_is_kept(capsys):
                 raise GameGone("the game has ended; start it again")
             return super().reset(seed=seed, options=options)
 
-    recording = recorded(Failing("iudex", changes=True), ScriptedFighter("idle"), 5, 5)
+    recording = record_fights(Failing("iudex", changes=True), ScriptedFighter("idle"), 5, 5)
     assert len(recording.bounds()) == len(recording.simulation.seeds) == 2
     assert "the game has ended; start it again; what was recorded until then is kept" in capsys.readouterr().err
     with pytest.raises(GameGone):
-        recorded(Failing("iudex", changes=True), ScriptedFighter("idle"), 5, 7)
+        record_fights(Failing("iudex", changes=True), ScriptedFighter("idle"), 5, 7)
 
 
 def test_one_phase(tmp_path):
@@ -131,7 +131,7 @@ def test_a_recording_in_a_window(tmp_path, monkeypatch):
     env = FightEnv("iudex")
     from soulsgym.recordings.recording import write_recording
 
-    recording = recorded(env, ScriptedFighter("idle"), 1, 0)
+    recording = record_fights(env, ScriptedFighter("idle"), 1, 0)
     short = type(recording)(recording.fights[:3], recording.actions[:3], recording.episodes[:3])
     write_recording(file, short)
     result = souls("watch", file)

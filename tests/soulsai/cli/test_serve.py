@@ -17,11 +17,11 @@ from redis.exceptions import AuthenticationError, ConnectionError
 from typer.testing import CliRunner
 
 from soulsai.cli.main import app
-from soulsai.cli.train import open_run, without_secrets
+from soulsai.cli.train import hide_secrets, open_run
 from soulsai.config import config_to_toml, load_preset, with_settings
 from soulsai.errors import ConfigError, PreflightError, RunError, TransportError
 from soulsai.runs.fleet_file import FILE, LOCK, FleetFile, is_served, read_fleet, write_fleet
-from soulsai.runs.lock import locked
+from soulsai.runs.lock import hold_lock
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
 from soulsai.runtime import RedisOptions
@@ -102,7 +102,7 @@ def test_a_redis_that_does_not_answer(tmp_path, monkeypatch):
 
 def test_only_one_may_serve_a_run(tmp_path):
     new_run(tmp_path)
-    with locked(tmp_path / "run" / LOCK):
+    with hold_lock(tmp_path / "run" / LOCK):
         error = serve("--resume", "--run", tmp_path / "run").exception
     assert isinstance(error, RunError)
     assert f"process {os.getpid()} is training in this folder" in str(error)
@@ -133,7 +133,7 @@ def test_a_failed_preflight_leaves_nothing(tmp_path, monkeypatch):
     ],
 )
 def test_command_lines_are_kept_without_secrets(text, kept):
-    assert without_secrets(text) == kept
+    assert hide_secrets(text) == kept
 
 
 def test_the_folder_of_a_run_holds_no_password(tmp_path, monkeypatch):
@@ -206,7 +206,7 @@ def test_revoke_works_whatever_redis_does(tmp_path, state):
     """And leaves nothing of the name: no user, no connection, no key."""
     run, config = new_run(tmp_path)
     with ExitStack() as held:
-        held.enter_context(locked(run.folder / LOCK))
+        held.enter_context(hold_lock(run.folder / LOCK))
         fleet, address = open_redis(run, config, NOTHING, held, lambda text: None)
         keys, file = Keys(fleet.run), run.folder / "redis" / "redis.pid"
         with connect(address) as admin:

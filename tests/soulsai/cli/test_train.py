@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from soulsai.checkpoints.store import Checkpoint, CheckpointStore
 from soulsai.cli import train as command
 from soulsai.cli.main import app
-from soulsai.cli.train import stopping
+from soulsai.cli.train import stop_on_signals
 from soulsai.config import config_from_toml
 from soulsai.dashboard.scenes import scene_of
 from soulsai.errors import ConfigError, RunError, RunFinished
@@ -139,7 +139,7 @@ def test_more_steps_keep_the_schedule_of_the_run(finished):
     assert "keep their schedule of 600 steps and then their final values" in result.output
     run = config_from_toml(Run.open(finished).config_toml, "").run
     assert (run.steps, run.schedule_steps) == (900, 600)
-    assert [run.scheduled(step) for step in (0, 300, 600, 900)] == [0.0, 0.5, 1.0, 1.0]
+    assert [run.schedule_progress(step) for step in (0, 300, 600, 900)] == [0.0, 0.5, 1.0, 1.0]
     rates = [row["learning_rate"] for row in Run.open(finished).metrics() if "learning_rate" in row]
     assert rates == sorted(rates, reverse=True)
 
@@ -257,7 +257,7 @@ def test_a_checkpoint_of_another_version_is_a_sentence(finished, monkeypatch):
 
 def test_the_first_interrupt_asks_and_the_second_ends(monkeypatch):
     news = []
-    with stopping(news.append) as stop:
+    with stop_on_signals(news.append) as stop:
         assert not stop()
         os.kill(os.getpid(), signal.SIGINT)
         assert stop()
@@ -269,6 +269,19 @@ def test_the_first_interrupt_asks_and_the_second_ends(monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_before_anything_is_learned_leaves_no_folder(tmp_path, finished, monkeypatch):
+    """Otherwise --resume without a name would continue it instead of the run before."""
+
+    def interrupt(self, *arguments, **keywords):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("soulsai.runtime.Fleet.train", interrupt)
+    train("smoke", "--run", str(tmp_path / "new"), *sets(*TINY))
+    assert not (tmp_path / "new").exists()
+    train("--resume", str(finished), "--set", "run.steps=900")
+    assert finished.exists()
 
 
 @pytest.mark.slow

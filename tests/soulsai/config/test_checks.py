@@ -2,7 +2,7 @@
 
 import pytest
 
-from soulsai.config import Config, check_names, checked, config_from_toml, with_settings
+from soulsai.config import Config, check_config, check_names, config_from_toml, with_settings
 from soulsai.config.schema import FightConfig
 from soulsai.errors import ConfigError
 
@@ -131,7 +131,7 @@ def test_files_are_checked_too():
 
 def test_a_good_config_is_handed_back():
     config = Config()
-    assert checked(config) is config
+    assert check_config(config) is config
 
 
 @pytest.mark.parametrize(

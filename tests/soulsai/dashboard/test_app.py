@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-from soulsai.runs.lock import locked
+from soulsai.runs.lock import hold_lock
 
 MARK = {"x-souls": "page"}
 
@@ -185,7 +185,7 @@ def test_nothing_else(client):
 
 
 def test_asking_a_run_that_is_trained(client, root):
-    with locked(root / "one" / "lock"):
+    with hold_lock(root / "one" / "lock"):
         answer = client.post("/api/runs/one/control", json={"action": "pause"}, headers=MARK)
         assert (answer.status_code, answer.json()) == (202, {"asked": ["pause"]})
         assert client.post("/api/runs/one/control", json={"action": "save"}, headers=MARK).json() == {
@@ -209,7 +209,7 @@ def test_asking_where_nobody_trains(client):
     [b"", b"{", b"[]", b"{}", b'{"action": 3}', b'{"action": ["save"]}', b'{"action": "../../save"}', b"\xff" * 9],
 )
 def test_asking_for_nonsense(client, root, body):
-    with locked(root / "one" / "lock"):
+    with hold_lock(root / "one" / "lock"):
         answer = client.post("/api/runs/one/control", content=body, headers=MARK)
     assert answer.status_code == 400
     assert re.search("action|is none of save, pause, unpause, stop", answer.json()["error"])
@@ -219,7 +219,7 @@ def test_asking_for_nonsense(client, root, body):
 def test_a_control_folder_that_leads_elsewhere_is_not_written_to(client, root, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (root / "one" / "control").symlink_to(tmp_path / "elsewhere")
-    with locked(root / "one" / "lock"):
+    with hold_lock(root / "one" / "lock"):
         answer = client.post("/api/runs/one/control", json={"action": "save"}, headers=MARK)
     assert answer.status_code == 409
     assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from soulsai.dashboard.curves import Curves, shortened
+from soulsai.dashboard.curves import Curves, shorten
 from soulsai.errors import RunError
 from soulsai.runs.metrics import MetricsWriter
 
@@ -50,6 +50,6 @@ def test_files_that_lead_elsewhere_are_not_read(folder):
 
 def test_as_many_digits_as_matter():
     values = np.array([1 / 3, 123456789.0, 1.23456789e-12, 0.0, np.nan, np.inf, -2.5e300])
-    assert shortened(values)[:4] == [0.3333333, 123456789.0, 1.234568e-12, 0.0]
-    assert math.isnan(shortened(values)[4])
-    assert shortened(values)[5:] == [math.inf, -2.5e300]
+    assert shorten(values)[:4] == [0.3333333, 123456789.0, 1.234568e-12, 0.0]
+    assert math.isnan(shorten(values)[4])
+    assert shorten(values)[5:] == [math.inf, -2.5e300]

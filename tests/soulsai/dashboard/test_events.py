@@ -9,7 +9,7 @@ import pytest
 from soulsai.dashboard import events as events_module
 from soulsai.dashboard import library as library_module
 from soulsai.dashboard.library import LOOK_EVERY_S
-from soulsai.runs.lock import locked
+from soulsai.runs.lock import hold_lock
 
 LIMIT_S = 60.0
 EVERY_S = events_module.EVERY_S
@@ -128,7 +128,7 @@ def test_changes_come_within_two_seconds(served, listen, root, kit):
     assert listener.next("run")["newest_fight"] == "eval-000000000100-lost"
     (root / "one" / "judged.json").write_text("{}")
     assert listener.run_with(newest_evaluation="judged")["evaluated"].endswith("Z")
-    with locked(root / "one" / "lock"):
+    with hold_lock(root / "one" / "lock"):
         (root / "one" / "control").mkdir()
         (root / "one" / "control" / "pause").touch()
         listener.run_with(asked=["pause"])
@@ -178,7 +178,7 @@ def test_the_server_ends_though_somebody_listens(served, listen):
 
 def test_the_last_word_is_how_the_run_ended(served, listen, root, kit):
     folder = kit.folder(root / "three", state="running")
-    with locked(folder / "lock"):
+    with hold_lock(folder / "lock"):
         listener = listen(served, "/api/events?run=three")
         assert listener.next("run")["state"] == "running"
         served.streams.close()

@@ -11,7 +11,7 @@ from soulsai.dashboard import fleet as fleet_module
 from soulsai.dashboard.fleet import Fleets
 from soulsai.dashboard.library import Library
 from soulsai.runs.fleet_file import FleetFile, write_fleet
-from soulsai.runs.lock import locked
+from soulsai.runs.lock import hold_lock
 from soulsai.runtime.redis_server import OwnServer
 from soulsai.transport.gateway.counts import Counts
 from soulsai.transport.links import Progress
@@ -83,7 +83,7 @@ def test_a_damaged_fleet_file(fleets, details):
 def test_a_redis_that_does_not_answer(fleets, details):
     write_fleet(details.folder, DEAD)
     keep_last(details.folder, REPORT)
-    with locked(details.folder / "fleet.lock"):
+    with hold_lock(details.folder / "fleet.lock"):
         found = fleets.look(details)
     assert (found["known"], found["now"]) == (True, False)
     assert "the Redis at 127.0.0.1:1 does not answer" in found["reason"]
@@ -104,7 +104,7 @@ def test_all_viewers_share_one_look(fleets, details, monkeypatch):
 def test_a_fleet_that_is_there(client_of, root, tmp_path, monkeypatch):
     monkeypatch.setattr(fleet_module, "REACH_S", 60.0)
     folder = root / "one"
-    with OwnServer.start(tmp_path / "redis", memory_mb=64) as server, locked(folder / "fleet.lock"):
+    with OwnServer.start(tmp_path / "redis", memory_mb=64) as server, hold_lock(folder / "fleet.lock"):
         address = replace(server.address, run=RUN)
         write_fleet(folder, replace(DEAD, admin=address.url()))
         with connect(address) as admin:

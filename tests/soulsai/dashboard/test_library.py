@@ -7,8 +7,8 @@ import time
 import pytest
 
 from soulsai.dashboard import library as library_module
-from soulsai.dashboard.library import Library, made_at, run_folders
-from soulsai.runs.lock import locked
+from soulsai.dashboard.library import Library, creation_time, run_folders
+from soulsai.runs.lock import hold_lock
 from soulsai.runs.run import Run
 from soulsai.runs.status import SILENT_S
 
@@ -56,7 +56,7 @@ def test_an_entry(library, root):
 def test_a_run_that_is_trained_now(library, root, kit):
     kit.folder(root / "three", state="running")
     assert {entry["id"]: entry["state"] for entry in library.entries()}["three"] == "killed"
-    with locked(root / "three" / "lock"), locked(root / "three" / "fleet.lock"):
+    with hold_lock(root / "three" / "lock"), hold_lock(root / "three" / "fleet.lock"):
         entry = next(entry for entry in library.entries() if entry["id"] == "three")
     assert (entry["state"], entry["live"], entry["served"]) == ("running", True, True)
 
@@ -65,7 +65,7 @@ def test_while_it_is_trained_the_newest_row_tells_how_far_it_is(library, root, k
     kit.append(root / "one", **kit.row(77_777))
     assert library.entries()[1]["step"] == 100
     (root / "one" / "status.json").unlink()
-    with locked(root / "one" / "lock"):
+    with hold_lock(root / "one" / "lock"):
         entry = next(entry for entry in library.entries() if entry["id"] == "one")
     assert (entry["state"], entry["step"], entry["steps"]) == ("running", 777_770, 1000)
 
@@ -83,7 +83,7 @@ def test_the_win_rate_is_that_of_the_newest_evaluation(library, root, kit):
     assert rates_of() == [0.5, 0.4, 0.6, 7.0]  # finished: of its final evaluation
     (root / "one" / "status.json").unlink()
     assert rates_of() == [0.25, 0.1, 0.4, 7.0]
-    with locked(root / "one" / "lock"):
+    with hold_lock(root / "one" / "lock"):
         assert rates_of() == [0.25, 0.1, 0.4, 7.0]
 
 
@@ -183,14 +183,14 @@ def entry_of(library, id):
 
 
 def test_a_run_that_is_resumed_is_running_whatever_its_last_end_was(library, root):
-    with locked(root / "one" / "lock"):
+    with hold_lock(root / "one" / "lock"):
         assert entry_of(library, "one")["state"] == "running"
     assert entry_of(library, "one")["state"] == "finished"
 
 
 def test_a_hung_training_is_not_running(library, root, kit):
     folder = kit.folder(root / "hung", [kit.row(7)], state="running")
-    with locked(folder / "lock"):
+    with hold_lock(folder / "lock"):
         assert entry_of(library, "hung")["state"] == "running"
         long_ago_s = time.time() - SILENT_S - 1.0
         for name in ("lock", "log.txt", "metrics.jsonl", "status.json"):
@@ -233,7 +233,7 @@ def test_files_are_ordered_by_when_they_were_made_not_copied(tmp_path):
     for file in (named, told, other):
         file.write_text("x")
         os.utime(file, (1_000_000_000, 1_000_000_000))
-    assert made_at(named) == "20261115231500999"
-    assert made_at(told, "2026-11-15T23:15:00.250Z") == "20261115231500250"
-    assert made_at(other) == "20010909014640000"
-    assert made_at(other) < made_at(told, "2026-11-15T23:15:00.250Z") < made_at(named)
+    assert creation_time(named) == "20261115231500999"
+    assert creation_time(told, "2026-11-15T23:15:00.250Z") == "20261115231500250"
+    assert creation_time(other) == "20010909014640000"
+    assert creation_time(other) < creation_time(told, "2026-11-15T23:15:00.250Z") < creation_time(named)

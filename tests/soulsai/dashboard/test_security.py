@@ -7,7 +7,7 @@ import pytest
 
 from soulsai.dashboard.security import AccessCheck, is_loopback, same
 from soulsai.dashboard.server import ServeOptions, token_for
-from soulsai.runs.lock import locked
+from soulsai.runs.lock import hold_lock
 from soulsgym.errors import MisuseError
 
 TOKEN = "a-token-of-some-length"
@@ -162,7 +162,7 @@ def test_names_of_this_machine(client, host):
     ],
 )
 def test_other_sites_cannot_ask_a_run(client, root, headers):
-    with locked(root / "one" / "lock"):
+    with hold_lock(root / "one" / "lock"):
         answer = client.post("/api/runs/one/control", json={"action": "stop"}, headers=headers)
     assert answer.status_code == 403
     assert not (root / "one" / "control").exists()
@@ -170,7 +170,7 @@ def test_other_sites_cannot_ask_a_run(client, root, headers):
 
 def test_the_page_itself_can(client, root):
     headers = MARK | {"origin": "http://127.0.0.1:8716", "sec-fetch-site": "same-origin"}
-    with locked(root / "one" / "lock"):
+    with hold_lock(root / "one" / "lock"):
         assert client.post("/api/runs/one/control", json={"action": "save"}, headers=headers).status_code == 202
 
 
@@ -185,7 +185,7 @@ def test_long_addresses(serve_folder, root):
 
 
 def test_large_bodies(client, root):
-    with locked(root / "one" / "lock"):
+    with hold_lock(root / "one" / "lock"):
         body = b'{"action": "save"' + b" " * 5_000 + b"}"
         assert client.post("/api/runs/one/control", content=body, headers=MARK).status_code == 413
         parts = iter([body[:3_000], body[3_000:]])  # sent without its length

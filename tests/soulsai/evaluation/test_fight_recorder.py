@@ -60,7 +60,7 @@ def test_actions_lead_from_record_to_record(seen):
 def test_tells_which_were_lost(seen):
     evaluation, recorder = seen
     lost = [number for number in range(6) if evaluation.outcome[number] != Outcome.WON]
-    assert recorder.lost() == lost
+    assert recorder.lost_fights() == lost
 
 
 def test_several_rounds_and_one_by_one_are_the_same():
@@ -72,7 +72,7 @@ def test_several_rounds_and_one_by_one_are_the_same():
     assert len(other) == len(beside) == 4
     for number in range(4):
         assert np.array_equal(other.fight(number).fights, beside.fight(number).fights)
-    assert other.lost() == [0, 1, 2, 3], "the step limit loses"
+    assert other.lost_fights() == [0, 1, 2, 3], "the step limit loses"
 
 
 def test_seeing_changes_nothing():
@@ -102,7 +102,7 @@ def test_does_not_keep_the_batch_alive():
 
 
 def test_nothing_seen():
-    assert FightRecorder().lost() == []
+    assert FightRecorder().lost_fights() == []
     with pytest.raises(MisuseError, match="a recorder of 0 fights"):
         FightRecorder(0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from soulsai.config import load_preset, with_settings
-from soulsai.evaluation.evaluate import EvaluationSettings, played_steps
+from soulsai.evaluation.evaluate import EvaluationSettings, play_steps
 from soulsai.evaluation.fighter import PolicyFighter
 from soulsai.learning.wiring import build_fighter, build_world
 from soulsgym.actions import NOTHING
@@ -60,7 +60,7 @@ def trained_on(world, policy, masks):
 def evaluated_on(engine, fighter, settings):
     """The same, stepped one by one as an evaluation does; the engine's fights have begun."""
     actions = {}
-    for before, chosen, playing in played_steps(engine, fighter, settings.step_limit, no_hit=settings.no_hit):
+    for before, chosen, playing in play_steps(engine, fighter, settings.step_limit, no_hit=settings.no_hit):
         for fight in np.flatnonzero(playing):
             actions[int(fight), int(before["step"][fight])] = int(chosen[fight])
     return actions, engine.fights

@@ -6,7 +6,7 @@ import pytest
 from soulsai.evaluation.statistics import (
     difference,
     fights_needed,
-    paired,
+    mcnemar,
     paired_difference,
     two_proportions,
     wilson,
@@ -53,18 +53,18 @@ def test_fisher_of_thousands_of_fights():
 
 def test_mcnemar_by_hand():
     # One against nine of ten different fights: 2 * (1 + 10) / 1024.
-    assert paired(*_pairs(5, 9, 1, 3)) == pytest.approx(22 / 1024)
-    assert paired(*_pairs(5, 0, 0, 5)) == 1.0
-    assert paired(*_pairs(0, 4, 4, 0)) == 1.0
+    assert mcnemar(*_pairs(5, 9, 1, 3)) == pytest.approx(22 / 1024)
+    assert mcnemar(*_pairs(5, 0, 0, 5)) == 1.0
+    assert mcnemar(*_pairs(0, 4, 4, 0)) == 1.0
 
 
 def test_mcnemar_of_thousands_of_different_fights():
-    assert 0.0 < paired(*_pairs(0, 2600, 2400, 0)) < 0.01
+    assert 0.0 < mcnemar(*_pairs(0, 2600, 2400, 0)) < 0.01
 
 
 def test_mcnemar_wants_pairs():
     with pytest.raises(MisuseError, match="3 and 2 fights cannot be paired"):
-        paired(np.ones(3, bool), np.ones(2, bool))
+        mcnemar(np.ones(3, bool), np.ones(2, bool))
 
 
 def test_difference_of_newcombe_1998():

@@ -9,7 +9,7 @@ import pytest
 from soulsai.errors import RunError
 from soulsai.evaluation import ScriptedFighter, evaluate
 from soulsai.evaluation.fight_recorder import FightRecorder
-from soulsai.evaluation.thoughts import Layer, Thoughts, fight_of, read_fight_file, shaded, write_fight_file
+from soulsai.evaluation.thoughts import Layer, Thoughts, fight_of, read_fight_file, to_shades, write_fight_file
 from soulsgym.errors import RecordingError
 from soulsgym.recordings.recording import Recording, read_recording, write_recording
 
@@ -34,7 +34,7 @@ def thoughts():
         open=np.array([[1, 0, 1]] * 3, bool),
         chosen=np.array([0, 2, 0], np.int32),
         value=values[:, 4],
-        layers=(Layer("observation", *shaded(values, each=True)), Layer("layer 1", *shaded(values, each=False))),
+        layers=(Layer("observation", *to_shades(values, each=True)), Layer("layer 1", *to_shades(values, each=False))),
         sights=("a", "b", "c", "d", "e"),
     )
 
@@ -82,12 +82,12 @@ def test_round_trip(file, recording, thoughts):
 def test_shades():
     values = np.array([[0.0, -2.0, 5.0], [0.0, 1.0, 0.0]], np.float32)
     for each in (True, False):
-        layer = Layer("x", *shaded(values, each=each))
+        layer = Layer("x", *to_shades(values, each=each))
         assert layer.values() == pytest.approx(values, abs=float((layer.scale / 127).max()))
         assert layer.shades[1, 0] == 128
-    odd, _ = shaded(np.array([[np.nan, np.inf, 3.0]]), each=False)
+    odd, _ = to_shades(np.array([[np.nan, np.inf, 3.0]]), each=False)
     assert odd.tolist() == [[128, 128, 255]]
-    assert shaded(np.zeros((0, 4)), each=True)[0].shape == (0, 4)
+    assert to_shades(np.zeros((0, 4)), each=True)[0].shape == (0, 4)
 
 
 def test_one_fight_of_several(tmp_path, recording, thoughts):

@@ -13,7 +13,7 @@ import soulsgym  # noqa: F401 (registers the ids)
 from soulsai.algorithms.algorithm import algorithm_of
 from soulsai.checkpoints.store import CheckpointStore
 from soulsai.cli import main as cli
-from soulsai.cli.watch import recorded
+from soulsai.cli.watch import record_fights
 from soulsai.config import config_from_toml, load_preset, with_settings
 from soulsai.errors import ConfigError, RunError
 from soulsai.evaluation import ScriptedFighter
@@ -45,7 +45,7 @@ class Silent:
 
 def made_recording(env_id, **keywords):
     env = gymnasium.make(env_id, disable_env_checker=True, **keywords).unwrapped
-    recording = recorded(env, ScriptedFighter("duellist", boss=env.settings.boss), FIGHTS, seed=5)
+    recording = record_fights(env, ScriptedFighter("duellist", boss=env.settings.boss), FIGHTS, seed=5)
     env.close()
     return recording
 
@@ -178,7 +178,7 @@ def test_the_margin_makes_shown_actions_the_best(file):
                              f"demos.margin_weight={weight}", "q.learning_rate=3e-3")  # fmt: skip
         learner = learner_of(config)
         learner.teach(demos)
-        learner.sampler.added(learner.store.add({name: learner._demos[name][:256] for name in TRANSITION}))
+        learner.sampler.add(learner.store.add({name: learner._demos[name][:256] for name in TRANSITION}))
         for _ in range(80):
             learner.learn_once()
         chosen = algorithm_of(config).policy(learner.networks).choose(demos.observations, demos.masks)

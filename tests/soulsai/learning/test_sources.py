@@ -83,9 +83,9 @@ def test_transitions_are_acknowledged_when_a_checkpoint_holds_them(memory_link):
     loop.iterate()
     assert len(loop.learner.store) == rows == loop.counters.steps
     assert settled(memory_link) == 0
-    loop.source.saving()()
+    loop.source.start_saving()()
     assert settled(memory_link) == rows
-    loop.source.saving()()
+    loop.source.start_saving()()
     assert settled(memory_link) == rows
 
 
@@ -95,13 +95,13 @@ def test_what_comes_while_a_checkpoint_is_written_waits_for_the_next(memory_link
     late = memory_link.messages.pop()
     held = sum(message.rows for message in memory_link.messages)
     loop.iterate()
-    written = loop.source.saving()
+    written = loop.source.start_saving()
     memory_link.messages.append(late)
     loop.iterate()
     assert settled(memory_link) == 0
     written()
     assert settled(memory_link) == held
-    loop.source.saving()()
+    loop.source.start_saving()()
     assert settled(memory_link) == held + late.rows
 
 
@@ -320,7 +320,7 @@ def test_a_learner_that_diverged_goes_back_to_its_checkpoint(config, late, memor
     else:
         for worker in ("x.1.000000", "y.1.000000", "z.1.000000", "a.1.000000"):
             memory_link.messages.append(resent(last, config, worker, 1))
-        training._iterated()
+        training._iterate()
     assert training.loop.learner.is_finite()
     assert training.loop.counters.steps == step
     assert bool((next(iter(training.networks().values())) == good).all())
@@ -535,3 +535,11 @@ def test_a_loop_that_is_asked_to_stop_ends_after_the_step():
     loop.iterate(lambda: True)
     assert 0 < loop.counters.steps < 256
     loop.source.close()
+
+
+def test_reports_go_out_with_policies_and_not_with_metrics(memory_link):
+    loop = loop_of(Q, memory_link)
+    loop.source.metrics(loop.counters)
+    assert memory_link.described == []
+    loop.iterate()
+    assert [report["steps"] for report in memory_link.described] == [0]

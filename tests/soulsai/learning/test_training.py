@@ -21,7 +21,7 @@ from soulsai.learning import session, showing, training
 from soulsai.learning.scoring import PolicyScore
 from soulsai.learning.session import run_session
 from soulsai.learning.training import Training, final_policy
-from soulsai.runs.requests import ask, asked
+from soulsai.runs.requests import ask, open_requests
 from soulsai.runs.run import Run
 from soulsai.runs.status import Status
 from soulsgym.recordings.recording import read_recording
@@ -451,9 +451,9 @@ def test_who_asks_for_a_checkpoint_while_one_is_written_gets_the_next(tmp_path, 
         ask(made.run, "save")
         slow_disk[0].set()
         made._finish_saving()
-        assert asked(made.run) == ("save",)
+        assert open_requests(made.run) == ("save",)
         made.save()
-        assert asked(made.run) == ()
+        assert open_requests(made.run) == ()
 
 
 @pytest.mark.faults
@@ -624,6 +624,52 @@ def test_a_session_that_is_stopped_goes_on_where_it_was(tmp_path):
     assert run.status().state == "finished"
 
 
+def test_a_damaged_evaluation_is_left_out_of_the_report(tmp_path, caplog):
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+    texts = ["{}", "null", '{"format": 1, "per_f']
+    files = [run.add_evaluation("eval", text) for text in texts]
+    assert session_of(run, config).finished
+    assert run.status().state == "finished"
+    assert [f"{file}: is damaged and left out" in caplog.text for file in files] == [True] * 3
+    assert "of 2 fights" in run.report_file.read_text()
+
+
+def test_a_run_whose_report_cannot_be_written_is_finished(tmp_path):
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+    run.report_file.mkdir()
+    with pytest.raises(RunError, match=r"report\.html"):
+        session_of(run, config)
+    assert run.status().state == "finished"
+
+
+def test_a_run_without_its_checkpoints_does_not_begin_again(tmp_path):
+    """Half a copy: its metrics would be lost."""
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+    session_of(run, config)
+    shutil.rmtree(run.checkpoints)
+    rows = len(run.metrics())
+    for _ in range(2):
+        with pytest.raises(RunError, match="is empty, though the run was saved at step"):
+            session_of(run, with_settings(config, ["run.steps=9000"]), resume=True)
+    assert run.status().state == "finished"
+    assert len(run.metrics()) == rows > 0
+
+
+def test_a_run_that_cannot_be_resumed_keeps_its_step_and_win_rate(tmp_path, monkeypatch):
+    run, config = create(tmp_path / "run", "smoke", *PPO)
+    session_of(run, config)
+    before = run.status()
+    longer = with_settings(config, ["run.steps=9000"])
+    for place in ("soulsai.learning.session.compile_parts", "soulsai.learning.training.Training._newest"):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                session_of(run, longer, resume=True)
+        after = run.status()
+        assert (after.state, after.step, after.steps) == ("failed", before.step, 9000)
+        assert after.win_rate == before.win_rate is not None
+
+
 def test_a_failed_session_says_so_and_frees_the_run(tmp_path, monkeypatch):
     run, config = create(tmp_path / "run", "smoke", *PPO)
     monkeypatch.setattr(Training, "go", lambda self: 1 / 0)
@@ -695,7 +741,7 @@ def test_a_full_disk_while_the_replay_is_saved(tmp_path, monkeypatch):
     def full(self, store, first, rows, unfinished):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("soulsai.replay.segments.ReplaySegments._written", full)
+    monkeypatch.setattr("soulsai.replay.segments.ReplaySegments._write", full)
     with pytest.raises(RunError, match=r"replay: cannot be written, the disk is full"):
         again.go()
     monkeypatch.undo()
@@ -855,13 +901,13 @@ def test_stop_saves_and_ends(tmp_path):
     assert not go().finished
     assert run.status().state == "stopped"
     assert run.status().step >= scene.seen[0][1] > 0
-    assert asked(run) == ()
+    assert open_requests(run) == ()
     assert max(int(path.name) for path in run.checkpoints.glob("[0-9]*")) == run.status().step
 
 
 def test_save_writes_a_checkpoint_at_once(tmp_path):
     run, go = endless(tmp_path / "run", "run.checkpoint_every_s=1000")
-    is_met = lambda run: any(run.checkpoints.glob("[0-9]*")) and asked(run) == ()  # noqa: E731
+    is_met = lambda run: any(run.checkpoints.glob("[0-9]*")) and open_requests(run) == ()  # noqa: E731
     scene = Scene(run, (lambda run: run.metrics_file.exists() and run.metrics(), "save"), (is_met, "stop"))
     go()
     assert len(scene.seen) == 2
@@ -883,7 +929,7 @@ def test_a_paused_run_can_be_stopped(tmp_path):
     run, go = endless(tmp_path / "run")
     Scene(run, (is_saved, "pause"), (state_is("paused"), "stop"))
     assert not go().finished
-    assert (run.status().state, asked(run)) == ("stopped", ())
+    assert (run.status().state, open_requests(run)) == ("stopped", ())
 
 
 def test_what_an_earlier_process_was_asked_for_is_forgotten(tmp_path):

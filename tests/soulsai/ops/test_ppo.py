@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from soulsai.ops.ppo import approximate_kl, clip_fraction, clipped_surrogate, normalized, value_loss
+from soulsai.ops.ppo import approximate_kl, clip_fraction, clipped_surrogate, normalize, value_loss
 from soulsgym.errors import MisuseError
 
 LOG_RATIO = torch.tensor([1.0, 1.5, 1.5, 0.5, 0.5]).log()
@@ -31,13 +31,13 @@ def test_value_loss_by_hand():
 
 def test_normalized_by_hand():
     # Mean 3, deviation 2: those of the whole batch, of which this may be a part.
-    part = normalized(torch.tensor([1.0, 5.0, 1.0]), torch.tensor(3.0), torch.tensor(2.0))
+    part = normalize(torch.tensor([1.0, 5.0, 1.0]), torch.tensor(3.0), torch.tensor(2.0))
     assert part.tolist() == pytest.approx([-1.0, 1.0, -1.0])
 
 
 @pytest.mark.parametrize("given", [[4.0], [4.0, 4.0]])
 def test_advantages_that_do_not_differ_become_0(given):
-    assert normalized(torch.tensor(given), torch.tensor(4.0), torch.tensor(0.0)).tolist() == [0.0] * len(given)
+    assert normalize(torch.tensor(given), torch.tensor(4.0), torch.tensor(0.0)).tolist() == [0.0] * len(given)
 
 
 def test_kl_by_hand():

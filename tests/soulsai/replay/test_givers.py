@@ -66,14 +66,14 @@ def test_rows_are_removed_with_their_priorities():
         rows = SCHEMA.empty(1)
         rows["rewards"][:], rows["next_masks"][:] = number, True
         slots = store.add(rows)
-        sampler.added(slots)
+        sampler.add(slots)
         sampler.update(slots, np.array([number + 1.0]))
     gone = np.array([False, True, False, False, True, True, False, False])  # of the rows 3 to 10
-    sampler.moved(store.remove(gone))
+    sampler.compact(store.remove(gone))
     assert store.columns["rewards"][: len(store)].tolist() == [3, 5, 6, 9, 10]
     assert sampler.state()["priorities"].tolist() == pytest.approx([4, 6, 7, 10, 11, 0, 0, 0], abs=1e-3)
     batch = Batch(64, SCHEMA)
     sampler.sample(batch, np.random.default_rng(0), 0.4)
     assert batch.slots.max() < 5
-    sampler.added(store.add({name: column[:1].copy() for name, column in SCHEMA.empty(1).items()}))
+    sampler.add(store.add({name: column[:1].copy() for name, column in SCHEMA.empty(1).items()}))
     assert len(store) == 6

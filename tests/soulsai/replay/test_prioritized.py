@@ -20,7 +20,7 @@ class Uniforms:
 
 def sampler_with(errors, alpha=1.0, capacity=8):
     sampler = PrioritizedSampler(capacity, alpha, eps=1e-9)
-    sampler.added(np.arange(len(errors)))
+    sampler.add(np.arange(len(errors)))
     sampler.update(np.arange(len(errors)), np.array(errors))
     return sampler
 
@@ -59,11 +59,11 @@ def test_alpha_flattens_priorities():
 
 def test_new_rows_count_as_the_largest_priority_there_ever_was():
     sampler = PrioritizedSampler(8, 0.5)
-    sampler.added(np.array([0, 1]))
+    sampler.add(np.array([0, 1]))
     assert sampler.state()["priorities"][:3].tolist() == [1, 1, 0]
     sampler.update(np.array([0]), np.array([16.0]))
     sampler.update(np.array([0]), np.array([0.25]))
-    sampler.added(np.array([2]))
+    sampler.add(np.array([2]))
     np.testing.assert_allclose(sampler.state()["priorities"][:4], [0.5, 1, 4, 0], rtol=1e-5)
 
 
@@ -77,7 +77,7 @@ def test_of_a_slot_given_twice_the_last_error_counts():
 @pytest.mark.parametrize("filled", [1, 3, 5, 6, 7, 100])
 def test_empty_slots_never_come_up_even_at_the_very_end(filled, schema):
     sampler = PrioritizedSampler(1000, 0.6)
-    sampler.added(np.arange(filled))
+    sampler.add(np.arange(filled))
     generator, batch = np.random.default_rng(filled), Batch(64, schema)
     almost_one = Uniforms(*[np.nextafter(1.0, 0.0)] * 64)
     for source in [almost_one, *[generator] * 50]:
@@ -114,7 +114,7 @@ def test_only_filled_slots_have_a_priority(slot):
 
 def test_slots_beyond_the_capacity_are_refused():
     with pytest.raises(MisuseError, match="slots 7 to 8"):
-        PrioritizedSampler(8, 0.6).added(np.array([7, 8]))
+        PrioritizedSampler(8, 0.6).add(np.array([7, 8]))
 
 
 def test_an_empty_sampler_and_impossible_settings_are_refused(schema):
@@ -135,7 +135,7 @@ def test_a_restored_sampler_goes_on_bit_for_bit(schema):
         for round_ in range(20):
             each.sample(batch, generator, 0.4)
             each.update(batch.slots, generator.random(32) * round_)
-            each.added(np.arange(700 + round_, 702 + round_))
+            each.add(np.arange(700 + round_, 702 + round_))
         batches.append((batch.slots, batch.weights, each.state()["priorities"], each.total))
     for one, other in zip(*batches, strict=True):
         np.testing.assert_array_equal(one, other)

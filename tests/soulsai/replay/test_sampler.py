@@ -28,7 +28,7 @@ def test_an_empty_store_cannot_be_sampled(filled, schema):
 
 def test_it_remembers_nothing(filled):
     sampler = UniformSampler(filled(10, 3))
-    sampler.added(np.array([0]))
+    sampler.add(np.array([0]))
     sampler.update(np.array([0]), np.array([1.0]))
     sampler.restore(sampler.state())
     assert sampler.state() == {}

@@ -18,7 +18,7 @@ import pytest
 from soulsai.errors import RunError
 from soulsai.runs import metric_store as store_module
 from soulsai.runs import metrics as module
-from soulsai.runs.lock import locked
+from soulsai.runs.lock import hold_lock
 from soulsai.runs.metric_store import BLOCKS, MOST_METRICS, is_network
 from soulsai.runs.metrics import MetricsReader, MetricsWriter
 
@@ -400,7 +400,7 @@ def test_the_export_is_read_once(tmp_path):
 
 def test_while_somebody_trains_nothing_is_made(tmp_path):
     (tmp_path / "metrics.jsonl").write_bytes(lines([{"step": 7, "a": 1.0}]))
-    with locked(tmp_path / "lock"):
+    with hold_lock(tmp_path / "lock"):
         assert steps(tmp_path) == []
         assert not (tmp_path / "metrics.sqlite").exists()
     assert steps(tmp_path) == [7]

@@ -4,7 +4,7 @@ import pytest
 
 from soulsai.errors import RunError
 from soulsai.runs import requests
-from soulsai.runs.requests import Requests, ask, asked
+from soulsai.runs.requests import Requests, ask, open_requests
 from soulsai.runs.run import Run
 from soulsgym.errors import MisuseError
 
@@ -17,7 +17,7 @@ def run(tmp_path):
 def test_nobody_hears_where_nobody_trains(run):
     with pytest.raises(RunError, match="is not being trained; list runs with `souls runs`"):
         ask(run, "save")
-    assert asked(run) == ()
+    assert open_requests(run) == ()
 
 
 def test_only_known_requests(run):
@@ -31,18 +31,18 @@ def test_a_request_stays_until_it_is_met(run):
         ask(run, "stop")
         ask(run, "save")
         ask(run, "save")
-    assert asked(run) == heard.take() == ("save", "stop")
-    heard.met("save")
-    assert asked(run) == ("stop",)
+    assert open_requests(run) == heard.take() == ("save", "stop")
+    heard.finish("save")
+    assert open_requests(run) == ("stop",)
 
 
 def test_a_pause_is_taken_back(run):
     with run.lock():
         ask(run, "pause")
-        assert asked(run) == ("pause",)
+        assert open_requests(run) == ("pause",)
         ask(run, "unpause")
         ask(run, "unpause")
-    assert asked(run) == ()
+    assert open_requests(run) == ()
 
 
 def test_looking_is_cheap(run, monkeypatch):
@@ -61,7 +61,7 @@ def test_a_folder_that_cannot_be_made_is_named(run):
     (run.folder / "control").write_text("in the way")
     with run.lock(), pytest.raises(RunError, match="control"):
         ask(run, "save")
-    assert asked(run) == ()
+    assert open_requests(run) == ()
     heard = Requests(run)
     assert heard.take() == ()
-    heard.met("save")
+    heard.finish("save")

@@ -212,8 +212,8 @@ def test_lock_is_released_by_an_error(run):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from soulsai.runs.lock import locked
-with locked(Path(sys.argv[1])):
+from soulsai.runs.lock import hold_lock
+with hold_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """

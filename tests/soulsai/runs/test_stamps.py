@@ -1,8 +1,9 @@
 """Time stamps, by hand."""
 
+import os
 from datetime import UTC, datetime, timedelta, timezone
 
-from soulsai.runs.stamps import file_stamp, utc_stamp
+from soulsai.runs.stamps import change_stamp, file_stamp, utc_stamp
 
 
 def test_both_are_utc():
@@ -15,3 +16,9 @@ def test_now():
     now = datetime.now(UTC)
     assert utc_stamp() >= utc_stamp(now)
     assert file_stamp() >= file_stamp(now)
+
+
+def test_when_a_file_was_changed(tmp_path):
+    os.utime(tmp_path, (0, 1.5))
+    assert change_stamp(tmp_path) == "1970-01-01T00:00:01.500Z"
+    assert change_stamp(tmp_path / "gone") == ""

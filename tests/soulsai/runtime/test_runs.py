@@ -54,7 +54,7 @@ def test_schedules_keep_the_length_they_began_with(run, steps):
     said: list[str] = []
     changed = keep_schedule(run, CONFIG, with_settings(CONFIG, [f"run.steps={steps}"]), said.append)
     assert changed.run == replace(CONFIG.run, steps=steps, schedule_steps=100)
-    assert changed.run.scheduled(40) == CONFIG.run.scheduled(40) == 0.4  # before: 0.8 and 0.1
+    assert changed.run.schedule_progress(40) == CONFIG.run.schedule_progress(40) == 0.4  # before: 0.8 and 0.1
     assert len(said) == 1
     again = keep_schedule(run, changed, with_settings(changed, ["run.steps=500"]), said.append)
     assert (again.run.steps, again.run.schedule_steps, len(said)) == (500, 100, 1)

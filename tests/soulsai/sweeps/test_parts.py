@@ -21,7 +21,7 @@ from soulsai.runs.metrics import MetricsWriter
 from soulsai.sweeps.report import against_preset, verdict, write_report
 from soulsai.sweeps.results import better_by, rate_and_interval, results_of, to_confirm
 from soulsai.sweeps.space import check_fit, space_of, value_of
-from soulsai.sweeps.storage import JournalLock, open_storage, storage_in_reach, waited_for
+from soulsai.sweeps.storage import JournalLock, open_storage, storage_in_reach, wait_for_lock
 from soulsai.sweeps.study import FAILED, RUNNING, WAITING, About, SweepStudy, make_pruner, open_about
 from soulsai.sweeps.trial import Training, can_go_on, final_score
 from soulsgym.errors import MisuseError
@@ -112,11 +112,11 @@ def test_half_a_line_of_a_killed_process_is_cut_off(tmp_path):
     assert journal.read_bytes() == b'{"a":1}\n'
     with (
         pytest.raises(RunError, match="another process has held this lock"),
-        waited_for(tmp_path / "study.journal.lock", 0.1),
+        wait_for_lock(tmp_path / "study.journal.lock", 0.1),
     ):
         pass
     lock.release()
-    with waited_for(tmp_path / "study.journal.lock", 0.1):
+    with wait_for_lock(tmp_path / "study.journal.lock", 0.1):
         pass
 
 
@@ -342,6 +342,22 @@ def test_a_report_speaks_of_fresh_fights_or_says_that_there_were_none(filled, ab
     config = with_settings(load_preset("smoke"), words[4::2])
     assert config.ppo.learning_rate == results.best.settings["ppo.learning_rate"]
     assert config.run.steps == 1000
+
+
+def test_a_sweep_in_a_renamed_folder_goes_on(filled, about, tmp_path):
+    trials = len(filled.study.trials)
+    shutil.copytree(tmp_path / "mine", tmp_path / "copy")
+    assert len(results_of(*open_about(tmp_path / "copy", "copy"), tmp_path / "copy").trials) == trials
+    copied = SweepStudy(tmp_path / "copy", replace(about, name="copy"))
+    assert len(copied.study.trials) == trials
+    copied.close()
+
+
+def test_the_folder_of_a_run_is_none_for_a_sweep(about, tmp_path):
+    """Its report would be overwritten."""
+    (tmp_path / "config.toml").touch()
+    with pytest.raises(RunError, match="is the folder of a run; choose another one"):
+        SweepStudy(tmp_path, about)
 
 
 def test_a_report_alone(filled, tmp_path):

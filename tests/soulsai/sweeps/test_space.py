@@ -151,18 +151,18 @@ def test_what_optuna_draws_becomes_settings_and_back():
         "ppo.learning_rate=0.001235", "ppo.epochs=3", "ppo.minibatch=256", "network.hidden=[32, 32]", "q.double=false",
     ]  # fmt: skip
     config = with_settings(load_preset("iudex"), as_arguments(settings))
-    assert {one.key: one.stored(value_of(config, one.key)) for one in dimensions} == drawn | {
+    assert {one.key: one.to_optuna(value_of(config, one.key)) for one in dimensions} == drawn | {
         "ppo.learning_rate": 0.001235
     }
 
 
 def test_values_that_are_never_drawn_have_no_place():
-    assert Range("a", 1, 9, whole=True, step=2).stored(4) is None
-    assert Range("a", 1, 9, whole=True).stored(10) is None
-    assert Choices("a", (True, False)).stored(1) is None
-    assert Choices("a", (1, 2)).stored(1.0) is not None
-    assert Choices("gym.kwargs.a", (1, 2)).stored(None) is None  # a keyword that the preset leaves out
-    assert Range("gym.kwargs.a", 1, 2, whole=True).stored(None) is None
+    assert Range("a", 1, 9, whole=True, step=2).to_optuna(4) is None
+    assert Range("a", 1, 9, whole=True).to_optuna(10) is None
+    assert Choices("a", (True, False)).to_optuna(1) is None
+    assert Choices("a", (1, 2)).to_optuna(1.0) is not None
+    assert Choices("gym.kwargs.a", (1, 2)).to_optuna(None) is None  # a keyword that the preset leaves out
+    assert Range("gym.kwargs.a", 1, 2, whole=True).to_optuna(None) is None
 
 
 def test_a_rounded_value_stays_in_its_range():
@@ -193,7 +193,7 @@ def test_the_spaces_of_the_documentation_work(name):
     config = with_settings(load_preset(name), space.fixed)
     check_fit(space, config, [], "page")
     assert metric_of(space, config) == "win_rate/evaluation"
-    own = {one.key: one.stored(value_of(config, one.key)) for one in space.dimensions}
+    own = {one.key: one.to_optuna(value_of(config, one.key)) for one in space.dimensions}
     assert None not in own.values(), own  # so that the preset itself is tried
     for one in space.dimensions:
         ends = (one.low, one.high) if isinstance(one, Range) else one.options

@@ -17,7 +17,7 @@ from soulsai.experience import Schema
 from soulsai.networks.passes import SharedPasses
 from soulsai.ops.advantages import gae
 from soulsai.ops.masked import entropy_of, log_prob_of, masked_logits
-from soulsai.ops.ppo import approximate_kl, clip_fraction, clipped_surrogate, normalized, value_loss
+from soulsai.ops.ppo import approximate_kl, clip_fraction, clipped_surrogate, normalize, value_loss
 from soulsai.ops.ppo_compiled import METRICS
 from soulsai.ops.schedules import linear
 
@@ -99,7 +99,7 @@ class PPOLearner(RolloutLearner):
         advantages = data["advantages"].index_select(0, rows)
         if self.settings.normalize_advantages:
             deviation, mean = torch.std_mean(advantages, correction=0)
-            advantages = normalized(advantages, mean, deviation)
+            advantages = normalize(advantages, mean, deviation)
         backward = self._backward if self._passes is None else partial(self._backward_compiled, self._passes)
         metrics = backward(data, rows, advantages, entropy_weight)
         self.counters.updates += 1

@@ -25,7 +25,7 @@ from soulsai.ops.categorical import categorical_loss, categorical_mean, categori
 from soulsai.ops.importance import weighted_mean
 from soulsai.ops.losses import margin_loss, td_loss
 from soulsai.ops.masked import masked_argmax
-from soulsai.ops.q_targets import bootstrapped, clipped_target
+from soulsai.ops.q_targets import bootstrap_target, clipped_target
 from soulsai.ops.quantile import quantile_huber_loss, quantile_target
 from soulsai.ops.schedules import linear
 
@@ -110,7 +110,7 @@ class QLearner(ReplayLearner):
         if self.settings.clipped:
             return self._learn_both(batch)
         other = self.online[1 - which] if self.settings.twin else self.targets[0]
-        return self._improve(which, batch, self._following(self.online[which], other, batch))
+        return self._improve(which, batch, self._next_values(self.online[which], other, batch))
 
     def _learn_both(self, batch: Batch) -> tuple[Tensor, Metrics]:
         """Both networks learn from the smaller value of their targets."""
@@ -191,7 +191,9 @@ class QLearner(ReplayLearner):
         settings = self.settings
         predicted = net.of_actions(batch["observations"], batch["actions"])
         if settings.distribution == "none":
-            target = clipped_target(bootstrapped(batch["rewards"], batch["discounts"], following), settings.value_clip)
+            target = clipped_target(
+                bootstrap_target(batch["rewards"], batch["discounts"], following), settings.value_clip
+            )
             return td_loss(predicted, target, settings.loss), (predicted.detach() - target).abs(), predicted
         if settings.distribution == "c51":
             target = categorical_target(batch["rewards"], batch["discounts"], net.support, following.softmax(-1))
@@ -201,7 +203,7 @@ class QLearner(ReplayLearner):
         return loss, loss.detach(), predicted.mean(-1)
 
     @torch.no_grad()
-    def _following(self, net: QNetwork, other: QNetwork, batch: Batch) -> Tensor:
+    def _next_values(self, net: QNetwork, other: QNetwork, batch: Batch) -> Tensor:
         """Of the best next action by `net` (or by `other` itself), what `other` says."""
         if self.settings.double or self.settings.twin:
             best = masked_argmax(net.means(batch["next_observations"]), batch["next_masks"])

@@ -27,7 +27,7 @@ def findings(config: Config, sample: Sample) -> Iterator[Finding]:
     """Numbers that are far from those that ever led anywhere."""
     yield from rate_findings("q.learning_rate", config.section(QConfig).learning_rate)
     yield from _conflicts(config)
-    yield from _replayed_findings(config, sample.steps_per_decision)
+    yield from _replay_findings(config, sample.steps_per_decision)
     yield from _target_findings(config)
     yield from _schedule_findings(config)
     yield from _correction_findings(config)
@@ -74,7 +74,7 @@ def _conflicts(config: Config) -> Iterator[Finding]:
         )
 
 
-def _replayed_findings(config: Config, steps_per_decision: float) -> Iterator[Finding]:
+def _replay_findings(config: Config, steps_per_decision: float) -> Iterator[Finding]:
     q = config.section(QConfig)
     replays = q.batch / q.update_every * steps_per_decision
     found = f"a transition is learned from {replays:.3g} times (q.batch {q.batch}, q.update_every {q.update_every:.4g})"

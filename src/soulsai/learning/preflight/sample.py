@@ -37,7 +37,7 @@ def play_sample(config: Config) -> Sample:
     fight = replace(config.fight, engine="sim", number=max(EPISODES, fewest_fights(config)))
     world = build_world(replace(config, fight=fight, gym=replace(config.gym, number=EPISODES)))
     try:
-        return _played(world, _input_names(config, world.observation_size), config)
+        return _play(world, _input_names(config, world.observation_size), config)
     finally:
         world.close()
 
@@ -48,7 +48,7 @@ def _input_names(config: Config, size: int) -> tuple[str, ...]:
     return build_encoder(config, main_spec(config), 1).names
 
 
-def _played(world: World, names: tuple[str, ...], config: Config) -> Sample:
+def _play(world: World, names: tuple[str, ...], config: Config) -> Sample:
     generator = np.random.default_rng(SEED)
     everywhere, anything = np.ones(world.number), np.zeros(world.number, np.int64)
     seen, closed, rewards, discounts, steps = [], [], [], [], []

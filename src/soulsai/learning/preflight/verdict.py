@@ -83,7 +83,7 @@ def _refusal(refused: Sequence[Finding], accepted: Sequence[str]) -> str:
 def option_findings(config: Config) -> Iterator[Finding]:
     """Everything that was set in vain."""
     for holds, keys, why in _rules(config):
-        changed = [f"{key} = {_value(config, key)}" for key in _changed(config, keys)] if holds else []
+        changed = [f"{key} = {_value(config, key)}" for key in _changed_keys(config, keys)] if holds else []
         if changed:
             verb, them = ("have", "them") if len(changed) > 1 else ("has", "it")
             yield Finding(
@@ -126,7 +126,7 @@ def _fight_rules(config: Config) -> Iterator[UselessSettings]:
     yield UselessSettings(bool(config.actions.names), ("actions.preset",), "actions.names names the actions")
 
 
-def _changed(config: Config, keys: tuple[str, ...]) -> Iterator[str]:
+def _changed_keys(config: Config, keys: tuple[str, ...]) -> Iterator[str]:
     for key in keys:
         names = [key] if "." in key else [f"{key}.{field.name}" for field in fields(getattr(config, key))]
         yield from (name for name in names if attrgetter(name)(config) != attrgetter(name)(DEFAULTS))

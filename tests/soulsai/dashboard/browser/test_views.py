@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-from soulsai.runs.lock import locked
+from soulsai.runs.lock import hold_lock
 from soulsgym.render.names import move_name
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -203,7 +203,7 @@ def copied(site):
 def test_a_pause_is_no_alarm_and_can_be_ended_from_a_terminal(site, open_page, copied):
     _, address = site
     folder = copied("quiet", state="paused")
-    with locked(folder / "lock"):
+    with hold_lock(folder / "lock"):
         page = open_page(f"{address}/#/control/quiet")
         page.wait_for_selector(".header .pill[data-state=paused]")
         page.evaluate("() => { const now = Date.now; Date.now = () => now() + 3_600_000; }")
@@ -219,7 +219,7 @@ def test_a_hung_training_is_explained_and_an_old_row_is_an_alarm(site, open_page
     for name in ("lock", "log.txt", "metrics.jsonl", "status.json"):
         (folder / name).touch()
         os.utime(folder / name, (1_790_000_000, 1_790_000_000))
-    with locked(folder / "lock"):
+    with hold_lock(folder / "lock"):
         os.utime(folder / "lock", (1_790_000_000, 1_790_000_000))
         page = open_page(f"{address}/#/control/hung")
         page.wait_for_selector(".header .pill[data-state=stalled]")

@@ -60,7 +60,7 @@ def siege(address, admin, keys, make_learner, monkeypatch):
         metrics = {}
         until(lambda: metrics.update(loop.iterate()) or not any(
             admin.llen(keys.experience(name)) > len(inbox.read) for name, inbox in link._inboxes.items()))  # fmt: skip
-        loop.source.saving()()
+        loop.source.start_saving()()
         return metrics
 
     siege.settle = settle
@@ -164,8 +164,8 @@ def test_the_steps_a_second_are_those_that_came(siege):
         siege.bob.beat(BOB, steps_per_s=1e12)
         siege.bob.send()
         siege.settle()
-    siege.loop.source._looked_s = 0.0
-    siege.loop.source.metrics(siege.loop.counters)
+    siege.loop.source._reported_s = 0.0
+    siege.loop.iterate()
     siege.link._next_refresh_s = 0.0
     siege.loop.iterate()
     (row,) = [row for row in siege.report()["workers"] if row["worker"] == BOB]
@@ -262,7 +262,7 @@ def test_a_flood_of_small_chunks_delays_nobody(siege, monkeypatch):
         assert turns < 60
         siege.bob.send()
         siege.loop.iterate()
-        siege.loop.source.saving()()
+        siege.loop.source.start_saving()()
     assert siege.loop.source._number > 3
     until(lambda: siege.loop.iterate() is None or flood_is_counted(siege))
 
@@ -357,7 +357,7 @@ def test_whatever_a_member_does(siege, attack):
 
 
 def are_in(siege):
-    siege.loop.source.saving()()
+    siege.loop.source.start_saving()()
     return siege.of("bob")["stored"] == 8 * TURNS
 
 

@@ -135,7 +135,7 @@ def test_a_learner_that_is_started_again_goes_on_with_its_workers(club):
     """They play on meanwhile; nobody is accused, and who was known is."""
     club.join("alice")
     club.until(lambda: not club.loop.source.checks.is_new("alice"))
-    club.loop.source.saving()()
+    club.loop.source.start_saving()()
     notes, marks = club.loop.source.notes(), club.link.marks()
     club.link.close()
     said = []
