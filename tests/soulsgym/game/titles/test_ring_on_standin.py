@@ -84,11 +84,11 @@ def test_the_doctor_looks_at_it(ring):
 
 
 def test_a_person_is_recorded(ring, tmp_path, monkeypatch):
-    from soulsai.cli import train
+    from soulsai.cli import watch
 
     title = opened(ring)
     begun = title.time  # a round of what is played takes four seconds, and a fight begins with a blow
-    monkeypatch.setattr(train, "stopping", lambda *_: contextlib.nullcontext(lambda: title.time > begun + 8_500))
+    monkeypatch.setattr(watch, "stop_on_signals", lambda *_: contextlib.nullcontext(lambda: title.time > begun + 8_500))
     file = tmp_path / "person.npz"
     result = CliRunner().invoke(app, ["record", "--human", "--boss", "margit", "--pid", str(ring), "--out", str(file)])
     assert result.exit_code == 0, (result.output, result.exception)
