@@ -31,6 +31,7 @@ from soulsai.errors import TransportError
 from soulsai.processes.supervisor import KILL_S, Command, Pauses, Supervisor
 from soulsai.runs.files import make_private_folder, reason, write_atomically
 from soulsai.runs.lock import locked
+from soulsai.transport.redis.access import MOST_DENIALS
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.certificates import Certificates, make_certificates
 from soulsai.transport.redis.connection import connect
@@ -341,6 +342,8 @@ tcp-keepalive 30
 timeout {IDLE_S}
 client-output-buffer-limit normal 0 256mb 30
 client-query-buffer-limit 256mb
+acllog-max-len {MOST_DENIALS}
+rename-command HELLO ""
 proto-max-bulk-len 64mb
 """
     if version >= (7,):

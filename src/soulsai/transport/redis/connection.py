@@ -66,12 +66,12 @@ class Stopped(Exception):
     """The caller was told to stop while it waited."""
 
 
-def connect(address: Address, *, limit_s: float = 5.0, client: str = "souls", keep: bool = False) -> Any:
+def connect(address: Address, *, limit_s: float = 5.0, client: str = "", keep: bool = False) -> Any:
     """A client with answers as bytes; it connects with its first command, and again after a connection was lost.
 
     Each answer has `limit_s` to come, so commands that block have to block for less. Nothing is tried twice. At the
-    address of a gateway it can do what a worker does. With `keep` a server that has too little memory for the messages
-    of its clients hangs up on others first.
+    address of a gateway it can do what a worker does. `client` is its name in Redis; workers have no right to one. With
+    `keep` a server that has too little memory for the messages of its clients hangs up on others first.
     """
     if address.is_gateway:
         from soulsai.transport.gateway.client import GatewayClient  # which needs the addresses of this package
@@ -90,7 +90,7 @@ def connect(address: Address, *, limit_s: float = 5.0, client: str = "souls", ke
         socket_keepalive=True,
         health_check_interval=HEALTH_CHECK_S,
         retry=RedisRetry(NoBackoff(), 0),
-        client_name=client,
+        client_name=client or None,
         driver_info=None,  # Otherwise the library tells its name, which workers have no right to.
         redis_connect_func=_keep if keep else None,
         **(_tls(address) if address.tls else {}),
