@@ -62,6 +62,10 @@ class LockedOut(Refused):
     """This name has sent too much, and may do nothing for a while."""
 
 
+class Untrusted(Refused):
+    """The server at the address has another certificate than it should."""
+
+
 class Stopped(Exception):
     """The caller was told to stop while it waited."""
 
@@ -155,7 +159,7 @@ class Retry:
                 "revoked or wrong credentials: ask for a new invitation"
             ) from error
         if certificate := _certificate_error(error):
-            raise Refused(
+            raise Untrusted(
                 f"cannot {what}: the certificate of {self._address.place} is not to be trusted ({certificate}): "
                 "check the host name, and give the certificate you were sent with --ca FILE"
             ) from error

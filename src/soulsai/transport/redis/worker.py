@@ -17,7 +17,7 @@ from soulsai.errors import TransportError
 from soulsai.transport.frames import LARGEST_FRAME
 from soulsai.transport.links import Account, Message, Progress
 from soulsai.transport.redis.address import Address
-from soulsai.transport.redis.connection import LockedOut, Refused, Retry, Stopped, connect
+from soulsai.transport.redis.connection import LockedOut, Refused, Retry, Stopped, Untrusted, connect
 from soulsai.transport.redis.entries import (
     BUFFER_FULL,
     EVERYONE,
@@ -256,6 +256,8 @@ class RedisWorkerLink:
             self._work()
         except Stopped:
             pass
+        except Untrusted as error:
+            self._end(str(error))
         except Refused as error:
             log.warning("%s: %s", self.worker, error)
             self._end(LOCKED_OUT if isinstance(error, LockedOut) else REVOKED)

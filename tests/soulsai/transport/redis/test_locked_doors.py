@@ -21,6 +21,7 @@ from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.certificates import make_certificates
 from soulsai.transport.redis.connection import LockedOut, Refused, Retry, connect
 from soulsai.transport.redis.keys import Keys
+from soulsai.transport.redis.worker import RedisWorkerLink
 
 KEYS = Keys("doors")
 OTHER_RUN = Keys("elsewhere")
@@ -519,6 +520,12 @@ def test_another_authority_is_refused(secure, tmp_path):
     for ca in (other, None):
         with pytest.raises(Refused, match=r"not to be trusted.*--ca FILE"):
             ping(replace(secure.address, ca=ca))
+    link = RedisWorkerLink(
+        replace(secure.address, run="doors", ca=other), WORKER, max_chunks=10, buffer_bytes=1 << 20, waits=True
+    ).start()
+    until(lambda: link.stopping)
+    assert "not to be trusted" in link.ended  # not that it is revoked
+    link.close()
 
 
 def test_another_host_name_is_refused(secure):
