@@ -699,6 +699,7 @@ class RedisLearnerLink(LearnerLink):
         self._failures += 1
         if self._failing_since_s is None:
             self._failing_since_s = now_s
-            self._say(f"Redis at {self._place} does not answer: it is tried again, and workers keep what they have")
+            why = f" ({error.__cause__})" if error.__cause__ else ""
+            self._say(f"Redis at {self._place} does not answer{why}: trying again, workers keep what they have")
         if self._patience_s is not None and now_s - self._failing_since_s > self._patience_s:
             raise error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -102,9 +102,9 @@ class Snapshot:
     is_counted: bool
     rates: Mapping[str, float]
     """Steps a second of each worker, as the learner receives them."""
-    false_beats: Mapping[str, Sequence[bytes]]
+    false_beats: Mapping[str, Sequence[bytes]] = field(default_factory=dict)
     """Where each name has heartbeats that no worker writes."""
-    removed_beats: Mapping[str, int]
+    removed_beats: Mapping[str, int] = field(default_factory=dict)
     """How many of a name were removed."""
 
     def lives(self) -> list[str]:
