@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from redis.exceptions import AuthenticationError, NoPermissionError, ResponseError
+from redis.exceptions import AuthenticationError, NoPermissionError, RedisError, ResponseError
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection
 from websockets.sync.client import connect as open_socket
@@ -274,6 +274,7 @@ def server_commands(keys: Keys) -> list[Words]:
         ("CLIENT", "KILL", "TYPE", "normal"),
         ("CLIENT", "PAUSE", "1000"),
         ("CLIENT", "NO-EVICT", "on"),
+        ("CLIENT", "SETNAME", "learner"),
         ("CLIENT", "REPLY", "OFF"),
         ("CLIENT", "TRACKING", "ON"),
         ("PUBLISH", "control", "stop"),
@@ -387,6 +388,14 @@ def forbidden_commands(eve: Member, others: Sequence[str] = ("ann", "bob")) -> l
     commands += [command for key in (keys.policy, keys.gate, *secret) for command in writes(keys, key, eve.name)]
     commands += [command for key in secret for command in reads(key)]
     return not_refused(eve.client, commands)
+
+
+def large_commands(eve: Member, number: int = 8, size: int = 8 << 20) -> None:
+    """Keys and names so large that a server which remembers what it has denied has no memory left."""
+    for each in range(number):
+        for command in (("GET", f"{each}" + "x" * size), ("AUTH", f"{each}" + "y" * size, "x")):
+            with suppress(RedisError):  # a server that has too little memory hangs up
+                eve.client.execute_command(*command)
 
 
 def without_credentials(eve: Member, idle: int = 100, for_s: float = 2.0) -> list[str]:

@@ -97,7 +97,7 @@ OVER_REDIS: Mapping[str, Sequence[Attack]] = {
     "heavy": (lambda eve: hostile.fill_memory(eve, MEMORY_MB // 3), hostile.unfinished_messages),
     "flood": (hostile.many_messages,),
     "trickle": (hostile.small_chunks,),
-    "wedge": (hostile.forbidden_commands, hostile.wrong_types),
+    "wedge": (hostile.forbidden_commands, hostile.large_commands, hostile.wrong_types),
     "idle": (lambda eve: hostile.many_connections(eve, 1100),),
     "stranger": (hostile.without_credentials,),
 }
@@ -491,7 +491,7 @@ def report_of(siege: Siege, minutes: float) -> dict[str, Any]:
         "learns": last >= LEARNS * first > 0.0,
         "the counts close": closes and not seen.books["open"],
         "no attack worked": bool(seen.attacks) and not seen.worked,
-        "attacks are counted": {"rows dropped", "messages thrown away", "refused by the gateway"} <= counted.keys(),
+        "attacks are counted": {"rows dropped", "refused of a name", "refused by the gateway"} <= counted.keys(),
         "memory is bounded": not heavy,
         f"honest workers keep {SLOWED:.0%} of their rate": ratio >= SLOWED,
         "nothing is left after revoke": not seen.left,
@@ -521,13 +521,13 @@ def grown(memory: Sequence[tuple[float, str, float]]) -> list[str]:
 
 def counted_attacks(books: Report) -> dict[str, dict[str, int]]:
     """What the learner and the gateway have counted of hostile members, by reason."""
-    counted: dict[str, Counter[str]] = {"rows dropped": Counter(), "messages thrown away": Counter()}
+    counted: dict[str, Counter[str]] = {"rows dropped": Counter(), "refused of a name": Counter()}
     for row in books["workers"]:
         if row["name"].startswith(EVIL):
             counted["rows dropped"].update(row["dropped"])
     for name, refused in books["refused"].items():
-        counted["messages thrown away"].update(refused if name.startswith(EVIL) else {})
-    counted["messages thrown away"]["unreadable"] += sum(
+        counted["refused of a name"].update(refused if name.startswith(EVIL) else {})
+    counted["refused of a name"]["unreadable"] += sum(
         count for name, count in books["unreadable"].items() if name.startswith(EVIL)
     )
     for what in ("dropped", "refused"):

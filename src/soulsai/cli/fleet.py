@@ -250,12 +250,7 @@ def picture(found: Report) -> RenderableType:
     parts.append(Text(report.books_line(found["total"])))
     if gateway := found.get("gateway"):
         parts.append(Text(gateway_line(gateway)))
-    parts += [Text(f"{name}: {count:,} messages could not be read") for name, count in found["unreadable"].items()]
-    parts += [
-        Text(f"{name}: {count:,} messages were discarded unread ({reason})", style="red")
-        for name, refused in found.get("refused", {}).items()
-        for reason, count in refused.items()
-    ]
+    parts += [Text(line, style="red") for line in report.refused_lines(found)]
     if newcomers := found.get("newcomers"):
         told = ", ".join(f"{name} ({fights:,} fights replayed)" for name, fights in newcomers.items())
         parts.append(Text(f"on probation: {told}"))

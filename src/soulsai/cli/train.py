@@ -249,19 +249,18 @@ def serve(
     """
     options.check()
     run, config = options.open()
-    from soulsai.runtime import Fleet, RedisOptions
-    from soulsai.runtime.gateway import served_gateway, with_spot_checks
-    from soulsai.runtime.invitation import ending_invitations
+    with ExitStack() as held:
+        held.enter_context(remove_if_unused(run, resume=options.resume))
+        from soulsai.runtime import Fleet, RedisOptions
+        from soulsai.runtime.gateway import served_gateway, with_spot_checks
+        from soulsai.runtime.invitation import ending_invitations
 
-    config = with_spot_checks(config, run.folder, gateway)
-    fleet = Fleet(run, config, resume=options.resume, check=not options.accept, say=typer.echo,
-                  without_replay=options.without_replay)  # fmt: skip
-    with (
-        remove_if_unused(run, resume=options.resume),
-        fleet.serve(RedisOptions(redis, host, port, tls, ca, advertise)) as served,
-        served_gateway(served, gateway, fleet._say),
-        ending_invitations(served.address),
-    ):
+        config = with_spot_checks(config, run.folder, gateway)
+        fleet = Fleet(run, config, resume=options.resume, check=not options.accept, say=typer.echo,
+                      without_replay=options.without_replay)  # fmt: skip
+        served = held.enter_context(fleet.serve(RedisOptions(redis, host, port, tls, ca, advertise)))
+        held.enter_context(served_gateway(served, gateway, fleet._say))
+        held.enter_context(ending_invitations(served.address))
         _tell_how_to_join(served, config)
         with options.session(run, config, page=dashboard) as (view, stop, sinks):
             fleet.say, fleet.show, fleet.stop, fleet.sinks = view.say, view.show, stop, sinks
@@ -431,7 +430,7 @@ def remove_if_unused(run: Run, *, resume: bool) -> Iterator[None]:
     try:
         yield
     except (SoulsError, KeyboardInterrupt):
-        if not resume and not run.metrics_file.exists():
+        if not resume and not run.metrics_file.exists() and not any(run.checkpoints.glob("*")):
             shutil.rmtree(run.folder, ignore_errors=True)
         raise
 

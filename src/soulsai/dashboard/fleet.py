@@ -102,9 +102,10 @@ def _gateway(folder: Path) -> Report:
 
 
 def _complete(report: Report, *, now: bool, reason: str = "") -> Report:
-    from soulsai.transport.redis.report import books_line
+    from soulsai.transport.redis.report import books_line, refused_lines
 
-    return {**report, "known": True, "now": now, "line": books_line(report["total"]), "reason": reason}
+    lines = {"line": books_line(report["total"]), "refused_lines": refused_lines(report)}
+    return {**report, **lines, "known": True, "now": now, "reason": reason}
 
 
 def _last(folder: Path, why: str) -> Report:

@@ -233,9 +233,12 @@ def prepare_forks(module: str, settings: Mapping[str, str]) -> None:
     before = {name: os.environ.get(name) for name in settings}
     forkserver.set_forkserver_preload(["__main__", module])
     os.environ.update(settings)
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    _keep_interrupts_out()
     try:
         forkserver.ensure_running()
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 

@@ -31,6 +31,7 @@ from soulsai.errors import TransportError
 from soulsai.processes.supervisor import KILL_S, Command, Pauses, Supervisor
 from soulsai.runs.files import make_private_folder, reason, write_atomically
 from soulsai.runs.lock import hold_lock
+from soulsai.transport.redis.access import MOST_DENIALS
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.certificates import Certificates, make_certificates
 from soulsai.transport.redis.connection import connect
@@ -223,7 +224,7 @@ class OwnServer:
     def _wait_until_ready(self, process: Command, ready_s: float) -> None:
         deadline_s = time.monotonic() + ready_s
         with connect(self.address, limit_s=PROBE_S) as client:
-            while not _answers(client, self.address):
+            while not _answers(client, self.address, process.pid):
                 if (code := process.exit_code()) is not None:
                     raise _did_not_start(self.folder, self.address, f"ended with code {code}")
                 if time.monotonic() > deadline_s:
@@ -341,6 +342,8 @@ tcp-keepalive 30
 timeout {IDLE_S}
 client-output-buffer-limit normal 0 256mb 30
 client-query-buffer-limit 256mb
+acllog-max-len {MOST_DENIALS}
+rename-command HELLO ""
 proto-max-bulk-len 64mb
 """
     if version >= (7,):
@@ -378,13 +381,18 @@ def _write_users(folder: Path, password: str) -> None:
     write_atomically(file, "".join(f"{line}\n" for line in (*own, *invited)), private=True)
 
 
-def _answers(client: redis.Redis, address: Address) -> bool:
+def _answers(client: redis.Redis, address: Address, pid: int) -> bool:
+    """Whether this process does: another may, even with the same password if it is that of a copied folder."""
     try:
-        return bool(client.ping())
+        client.ping()
+        is_own = int(client.info("server")["process_id"]) == pid
     except AuthenticationError as error:
         raise _taken(address.port, address.host) from error
     except RedisError:
         return False  # It does not listen yet, or reads its data.
+    if not is_own:
+        raise _taken(address.port, address.host)
+    return True
 
 
 def _taken(port: int, host: str) -> TransportError:
@@ -418,6 +426,8 @@ def cut_off(folder: Path, name: str) -> None:
     except OSError as error:
         raise TransportError(f"{file}: cannot be read: {reason(error)}") from error
     kept = [line for line in lines if line.split()[1:2] != [name]]
+    if name == ADMIN or len(kept) == len(lines):
+        raise TransportError(f"{name} is not invited, and the Redis in {folder} does not answer: check the name")
     write_atomically(file, "".join(f"{line}\n" for line in kept), private=True)
     if (hung := _orphan(folder)) is not None:
         with suppress(psutil.NoSuchProcess):

@@ -78,8 +78,9 @@ _OF_RUNS = (
     Metric("run/unreadable/<name>", "messages", "messages of a worker's name that could not be read", "counter"),
     Metric(
         "run/refused/<name>",
-        "messages",
-        "messages of a name discarded unread because it exceeded its quota",
+        "",
+        "what was refused of a name: messages beyond its quota or with a false time, false heartbeats, keys of a wrong "
+        "type, forbidden commands",
         "counter",
     ),
     Metric("gateway/connections", "connections", "connections that its gateway has open"),

@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import psutil
@@ -109,14 +110,16 @@ def test_only_one_may_serve_a_run(tmp_path):
     assert (tmp_path / "run").exists()
 
 
-def test_a_failed_preflight_leaves_nothing(tmp_path, monkeypatch):
+@pytest.mark.parametrize("error", [PreflightError("would lead nowhere"), KeyboardInterrupt()])
+def test_what_ends_before_it_has_learned_leaves_nothing(tmp_path, monkeypatch, error):
     def refuse(*_, **__):
-        raise PreflightError("would lead nowhere")
+        raise error
 
     monkeypatch.setattr("soulsai.learning.session.preflight", refuse)
+    resource_tracker.ensure_running()  # which stays
     before = set(psutil.Process().children(recursive=True))
     result = serve("cartpole-dqn", "--run", tmp_path / "run")
-    assert isinstance(result.exception, PreflightError)
+    assert result.exit_code != 0
     assert not (tmp_path / "run").exists()
     assert set(psutil.Process().children(recursive=True)) <= before
 

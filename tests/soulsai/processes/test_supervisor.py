@@ -525,6 +525,33 @@ def test_children_watch_the_parent_themselves_too(children, notes, monkeypatch, 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
+def test_an_interrupt_does_not_hit_the_process_that_others_are_forked_from(tmp_path):
+    """Not even while it loads: Ctrl-C in a terminal is for all processes, and the parent decides."""
+    loaded = tmp_path / "loaded"
+    (tmp_path / "module_to_load.py").write_text(
+        "import os, pathlib, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+        f"pathlib.Path({str(loaded)!r}).write_text('x')\n"
+    )
+    text = (
+        "import signal, sys\n"
+        "from soulsai.processes.supervisor import prepare_forks\n"
+        "prepare_forks('module_to_load', {})\n"
+        "assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())\n"
+        "sys.stdin.readline()\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    with subprocess.Popen(
+        [sys.executable, "-c", text], env=os.environ | {"PYTHONPATH": path}, stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        try:
+            eventually(loaded.exists)
+        finally:
+            _, said = process.communicate("\n", timeout=60.0)
+    assert (process.returncode, said) == (0, "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 def test_forked_children_share_a_process_and_outlive_its_end(children, notes):
     """Should the process that they are forked from be killed, they are with it, and start again."""
     command = [sys.executable, children.__file__, notes.path, "good", "forked"]

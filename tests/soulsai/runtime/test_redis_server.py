@@ -1,6 +1,7 @@
 """A server of the run's own: it keeps what it was given, says why it cannot start, and never outlives its run."""
 
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -355,6 +356,23 @@ def test_the_port_of_before_is_taken(tmp_path):
         port = own.address.port
     with socket.create_server(("127.0.0.1", port)), pytest.raises(TransportError, match=f"port {port} .* is taken"):
         OwnServer.start(tmp_path)
+
+
+def test_a_copy_of_the_folder_does_not_take_the_server_for_its_own(tmp_path):
+    """The server of the original answers at the same port, with the same password."""
+    with OwnServer.start(tmp_path / "original") as own:
+        shutil.copytree(tmp_path / "original", tmp_path / "copy")
+        with pytest.raises(TransportError, match=f"port {own.address.port} .* is taken by another program"):
+            OwnServer.start(tmp_path / "copy")
+        assert own.alive()
+
+
+def test_a_server_that_does_not_answer_is_not_ended_for_a_name_that_is_not_invited(tmp_path):
+    with OwnServer.start(tmp_path) as own:
+        for name in ("nobody", "admin"):
+            with pytest.raises(TransportError, match=f"{name} is not invited"):
+                servers.cut_off(tmp_path, name)
+        assert own.alive()
 
 
 @pytest.mark.parametrize(("host", "port"), [("192.0.2.1", 0), ("souls.example.org", 0), ("127.0.0.1", 70000)])

@@ -276,8 +276,9 @@ class _Connection:
 
     def _refuse(self, command: Command) -> str:
         """Why Redis is not asked; empty if it is. What is no experience of this worker never gets there."""
-        if isinstance(command, SendBeat):
-            return "" if self._speaks_for(command.worker) else "a heartbeat of somebody else"
+        if isinstance(command, SendBeat) and not self._speaks_for(command.worker):
+            self._count(INVALID, 1)
+            return "a heartbeat of somebody else"
         if isinstance(command, Push):
             for entry in command.entries:
                 found = read_entry(self._name, entry)
@@ -345,7 +346,7 @@ def _client(address: Address) -> Any:
     return redis.asyncio.Redis(
         host=address.host, port=address.port, username=address.user, password=address.password, protocol=2,
         decode_responses=False, socket_timeout=REDIS_S, socket_connect_timeout=REDIS_S, driver_info=None,
-        retry=Retry(NoBackoff(), 0), single_connection_client=True, client_name=f"souls-gateway-{address.user}", **tls,
+        retry=Retry(NoBackoff(), 0), single_connection_client=True, **tls,
     )  # fmt: skip
 
 

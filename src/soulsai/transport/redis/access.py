@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 from redis.exceptions import NoPermissionError, ResponseError
@@ -13,12 +14,16 @@ from redis.exceptions import NoPermissionError, ResponseError
 from soulsai.errors import TransportError
 from soulsai.transport.redis.keys import Keys, check_name
 
-COMMANDS = ("rpush", "hset", "get", "llen", "ping", "time", "client|setname")
-"""All that a worker needs. AUTH, HELLO, RESET and QUIT are open to everyone and touch no data."""
+COMMANDS = ("rpush", "hset", "get", "llen", "ping", "time")
+"""All that a worker needs. AUTH, RESET and QUIT are open to everyone and touch no data; so is HELLO, with which a
+connection can take a name as large as a message, so the run's own Redis has none."""
 _COMMAND_RIGHTS = tuple(f"+{command}" for command in COMMANDS)
 RESERVED = ("admin", "default")
 FIRST_WITH_READ_ONLY_KEYS = 7
 PASSWORD_BYTES = 24
+MOST_DENIALS = 8
+"""Denied commands that are looked at, and that the run's own Redis remembers: each may be as large as a message."""
+_USER = re.compile(rb" user=(\S+)")
 
 Warn = Callable[[str], None]
 log = logging.getLogger(__name__)
@@ -69,6 +74,46 @@ def set_locked(admin: redis.Redis, name: str, *, is_locked: bool) -> bool:
     except (TransportError, NoPermissionError):
         return False
     return True
+
+
+class Denial(NamedTuple):
+    """A command that Redis has denied to a user, as often as it came; logins with a wrong password, too."""
+
+    name: str
+    times: int
+    last_s: float
+    """When the last one came, by the clock of Redis."""
+    bytes: int
+    """What Redis keeps of it: a key may be as large as a message."""
+    key: int
+    """By which it is known again."""
+
+
+def denials(admin: redis.Redis, most: int = MOST_DENIALS) -> list[Denial]:
+    """The newest commands that Redis has denied, newest first; none if this user may not see them."""
+    client: Any = admin
+    with client.pipeline(transaction=False) as pipe:  # in one step: ages are counted from this time
+        pipe.time()
+        pipe.execute_command("ACL", "LOG", most)
+        now, entries = pipe.execute(raise_on_error=False)
+    if isinstance(now, Exception):
+        raise now
+    found = []
+    for entry in [] if isinstance(entries, Exception) else entries:
+        told = dict(zip(entry[::2], entry[1::2], strict=False))
+        # Of a login, the name in Redis's log is the one that was tried: whoever is connected may try any.
+        name = _USER.search(told.get(b"client-info", b""))
+        words = [told.get(key, b"") for key in (b"reason", b"context", b"object", b"username")]
+        last_s = now[0] + now[1] / 1e6 - float(told.get(b"age-seconds", 0.0))
+        if name:
+            size, key = sum(map(len, words)), hash((name[1], *words))
+            found.append(Denial(_text(name[1]), int(told.get(b"count", 1)), last_s, size, key))
+    return found
+
+
+def forget_denials(admin: redis.Redis) -> None:
+    """Let Redis forget the commands that it has denied."""
+    _manage(admin, "LOG", "RESET")
 
 
 def renew_rights(admin: redis.Redis, keys: Keys, warn: Warn = log.warning) -> None:

@@ -29,6 +29,15 @@ MOST_CHUNKS = 8192
 """Messages of one name that may wait; workers keep to a smaller number by themselves."""
 OWN_DROPS = 100
 """How many times as many rows as came a worker may have dropped itself: one may be cut off for long."""
+REFUSED = {
+    "quota": "messages discarded unread (quota)",
+    "clock": "messages with a false time",
+    "heartbeat": "false heartbeats",
+    "type": "keys of a wrong type",
+    "forbidden": "forbidden commands",
+}
+"""What is counted of a name beside its rows, by reason."""
+QUOTA, CLOCK, HEARTBEAT, TYPE, FORBIDDEN = REFUSED
 FEW_ROWS = 100_000
 """Rows that a worker may have dropped, or Redis lost, before any came."""
 
@@ -45,7 +54,7 @@ class Counts(msgspec.Struct):
     unreadable: int = 0
     """Messages of a name that no worker of ours has written, in the common account of the name."""
     refused: dict[str, int] = msgspec.field(default_factory=dict)
-    """Messages of a name that were thrown away unopened, by reason, in the same account."""
+    """What was refused of a name, by the reasons of `REFUSED`, in the same account."""
     largest: int = 0
     """Rows of the largest chunk that is stored."""
     steps: int = 0
@@ -177,10 +186,10 @@ class Accounts:
         self.counts.setdefault(earlier_lives(name), Counts()).unreadable += 1
         self.changed.add(earlier_lives(name))
 
-    def refuse(self, name: str, reason: str, messages: int) -> None:
-        """Messages of a name were thrown away unopened."""
+    def refuse(self, name: str, reason: str, number: int) -> None:
+        """So much of a name was refused, for one of the reasons of `REFUSED`."""
         refused = self.counts.setdefault(earlier_lives(name), Counts()).refused
-        refused[reason] = refused.get(reason, 0) + messages
+        refused[reason] = refused.get(reason, 0) + number
         self.changed.add(earlier_lives(name))
 
     def keep_beat(self, worker: str, beat: Beat) -> None:

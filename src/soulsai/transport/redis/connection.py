@@ -62,16 +62,20 @@ class LockedOut(Refused):
     """This name has sent too much, and may do nothing for a while."""
 
 
+class Untrusted(Refused):
+    """The server at the address has another certificate than it should."""
+
+
 class Stopped(Exception):
     """The caller was told to stop while it waited."""
 
 
-def connect(address: Address, *, limit_s: float = 5.0, client: str = "souls", keep: bool = False) -> Any:
+def connect(address: Address, *, limit_s: float = 5.0, client: str = "", keep: bool = False) -> Any:
     """A client with answers as bytes; it connects with its first command, and again after a connection was lost.
 
     Each answer has `limit_s` to come, so commands that block have to block for less. Nothing is tried twice. At the
-    address of a gateway it can do what a worker does. With `keep` a server that has too little memory for the messages
-    of its clients hangs up on others first.
+    address of a gateway it can do what a worker does. `client` is its name in Redis; workers have no right to one. With
+    `keep` a server that has too little memory for the messages of its clients hangs up on others first.
     """
     if address.is_gateway:
         from soulsai.transport.gateway.client import GatewayClient  # which needs the addresses of this package
@@ -90,7 +94,7 @@ def connect(address: Address, *, limit_s: float = 5.0, client: str = "souls", ke
         socket_keepalive=True,
         health_check_interval=HEALTH_CHECK_S,
         retry=RedisRetry(NoBackoff(), 0),
-        client_name=client,
+        client_name=client or None,
         driver_info=None,  # Otherwise the library tells its name, which workers have no right to.
         redis_connect_func=_keep if keep else None,
         **(_tls(address) if address.tls else {}),
@@ -155,7 +159,7 @@ class Retry:
                 "revoked or wrong credentials: ask for a new invitation"
             ) from error
         if certificate := _certificate_error(error):
-            raise Refused(
+            raise Untrusted(
                 f"cannot {what}: the certificate of {self._address.place} is not to be trusted ({certificate}): "
                 "check the host name, and give the certificate you were sent with --ca FILE"
             ) from error

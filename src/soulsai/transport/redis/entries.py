@@ -105,15 +105,16 @@ def write_beat(progress: Progress, state: str, still_s: float, about: Mapping[st
 
 
 def read_beat(data: bytes) -> Beat | None:
-    """A heartbeat with finite numbers and nothing in its texts that a terminal would obey; None if it is none."""
+    """A heartbeat with nothing in its texts that a terminal would obey; None if no worker has written it."""
     try:
         beat = _beats.decode(data)
     except (ValueError, msgspec.MsgspecError):
         return None
-    numbers = {name: getattr(beat, name) for name in ("steps_per_s", "still_s", "time_s")}
-    finite = {name: value if math.isfinite(value) else 0.0 for name, value in numbers.items()}
+    is_finite = all(map(math.isfinite, (beat.steps_per_s, beat.still_s, beat.time_s)))
+    if not is_finite or not beat.dropped.keys() <= set(WORKER_REASONS):
+        return None
     about = {_plain(key): _plain(value) for key, value in beat.about.items()}
-    return msgspec.structs.replace(beat, state=_plain(beat.state), about=about, **finite)
+    return msgspec.structs.replace(beat, state=_plain(beat.state), about=about)
 
 
 def _plain(text: str) -> str:

@@ -9,7 +9,7 @@ from redis.exceptions import ResponseError
 
 from soulsai.errors import TransportError
 from soulsai.transport.frames import LARGEST_BODY
-from soulsai.transport.redis.access import user_lines
+from soulsai.transport.redis.access import MOST_DENIALS, user_lines
 
 OLDEST = (6, 2)
 """Before it there are no users with rights of their own for subcommands and channels."""
@@ -41,6 +41,8 @@ def shortcomings(admin: redis.Redis) -> list[str]:
         found.append(f"hangs up on large messages (proto-max-bulk-len {largest}): set it to 64mb or more")
     if str(settings.get("maxmemory-clients", "?")) == "0":
         found.append("keeps messages that never end (maxmemory-clients 0): set it to a quarter of its memory")
+    if int(most := settings.get("acllog-max-len", MOST_DENIALS)) > MOST_DENIALS:
+        found.append(f"keeps forbidden commands of any size (acllog-max-len {most}): set it to {MOST_DENIALS}")
     return [f"this Redis {sentence}" for sentence in found]
 
 

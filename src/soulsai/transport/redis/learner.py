@@ -19,15 +19,26 @@ from redis.exceptions import RedisError, ResponseError, WatchError
 
 from soulsai.errors import TransportError
 from soulsai.transport.links import Account, LearnerLink, Message, name_of
-from soulsai.transport.redis.access import invited, set_locked
-from soulsai.transport.redis.accounts import LOSSES, MOST_CHUNKS, Accounts, Counts, account_of
+from soulsai.transport.redis.access import denials, forget_denials, invited, set_locked
+from soulsai.transport.redis.accounts import (
+    CLOCK,
+    FORBIDDEN,
+    HEARTBEAT,
+    LOSSES,
+    MOST_CHUNKS,
+    QUOTA,
+    TYPE,
+    Accounts,
+    Counts,
+    account_of,
+)
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.connection import FIRST_PAUSE_S, LONGEST_PAUSE_S, Refused, Retry, connect
 from soulsai.transport.redis.entries import HEAD, LARGEST_ENTRY, MOST_ROWS, Beat, Entry, read_entry
 from soulsai.transport.redis.invitations import end_invitation
 from soulsai.transport.redis.keys import Keys
 from soulsai.transport.redis.quota import DEFAULT, Quota
-from soulsai.transport.redis.report import MOST_BEATS, SILENT_AFTER_S, Snapshot, is_beating, snapshot
+from soulsai.transport.redis.report import EARLY_S, MOST_BEATS, SILENT_AFTER_S, Snapshot, is_beating, snapshot
 
 OPEN, CLOSED = b"open", b"closed"
 GATE_S = 2
@@ -44,8 +55,12 @@ FORGET_S = 3600.0
 """Heartbeats older than this are removed; the accounts stay."""
 FORGET_SILENT_S = 600.0
 """The same of workers that never sent anything."""
-QUOTA = "quota"
-"""Why messages are thrown away of a name that takes more than its share of Redis."""
+OLDEST_S = 365 * 86400.0
+"""No message waits for longer: one that says so has a false time."""
+LARGE_DENIAL = 1 << 16
+"""Bytes of a denied command that Redis may remember."""
+SAME_S = 0.1
+"""Moments that are no further apart are the same, as exactly as Redis tells them."""
 COUNT_S = 10.0
 """How often connections are counted."""
 SHORTEST_POLL_S, LONGEST_POLL_S = 0.002, 0.02
@@ -80,15 +95,16 @@ LISTS = f"""{GUARD}
 local found = {{}}
 for i = 4, #KEYS do
   local name, from = ARGV[2 * i - 5], tonumber(ARGV[2 * i - 4])
-  local kind = redis.call('TYPE', KEYS[i]).ok
-  if kind ~= 'list' and kind ~= 'none' then redis.call('UNLINK', KEYS[i]) end
+  local kind, wrong = redis.call('TYPE', KEYS[i]).ok, 0
+  if kind ~= 'list' and kind ~= 'none' then wrong = redis.call('UNLINK', KEYS[i]) end
   local removed, before = tonumber(redis.call('HGET', KEYS[2], name) or '0'), ''
   if from > removed then before = redis.call('LINDEX', KEYS[i], from - removed - 1) or '' end
-  found[#found + 1] = {{removed, redis.call('LLEN', KEYS[i]), string.sub(before, 1, tonumber(ARGV[2]))}}
+  found[#found + 1] = {{removed, redis.call('LLEN', KEYS[i]), string.sub(before, 1, tonumber(ARGV[2])), wrong}}
 end
 return {{writes, found}}
 """
-"""What was removed of each list, its length, and the entry before the next; the entries are too large for a script."""
+"""What was removed of each list, its length, the entry before the next, and whether something else was there in its
+place; the entries are too large for a script."""
 WRITE = f"""{GUARD}
 if writes ~= tonumber(ARGV[2]) and writes ~= tonumber(ARGV[2]) - 1 then return redis.error_reply('BEHIND') end
 {FREE}
@@ -117,17 +133,17 @@ for i = 5, #ARGV, 2 do redis.call('HSET', KEYS[4], ARGV[i], ARGV[i + 1]) end
 USAGE = f"""{GUARD}
 local found, most = {{}}, tonumber(ARGV[2])
 for i = 4, #KEYS, 2 do
-  local inbox, beats = KEYS[i], KEYS[i + 1]
+  local inbox, beats, wrong = KEYS[i], KEYS[i + 1], 0
   local kind = redis.call('TYPE', beats).ok
-  if kind ~= 'hash' and kind ~= 'none' then redis.call('UNLINK', beats) end
+  if kind ~= 'hash' and kind ~= 'none' then wrong = redis.call('UNLINK', beats) end
   local length, fields = tonumber(redis.pcall('LLEN', inbox)) or 0, redis.call('HLEN', beats)
   local bytes = redis.call('MEMORY', 'USAGE', inbox, 'SAMPLES', 0) or 0
   if fields <= most then bytes = bytes + (redis.call('MEMORY', 'USAGE', beats, 'SAMPLES', 0) or 0) end
-  found[#found + 1] = {{bytes, fields, length}}
+  found[#found + 1] = {{bytes, fields, length, wrong}}
 end
 return found
 """
-"""What the keys of each name take up; heartbeats that are none are removed."""
+"""What the keys of each name take up; what is in the place of heartbeats is removed."""
 CLEAR = f"""{GUARD}
 local removed = tonumber(redis.call('HGET', KEYS[2], ARGV[2]) or '0')
 local length = tonumber(redis.pcall('LLEN', KEYS[4])) or 0
@@ -225,6 +241,8 @@ class RedisLearnerLink(LearnerLink):
         self._read_of: dict[str, list[float]] = {}  # messages and bytes of each name since the last look
         self._locked: dict[str, float] = {}  # names that are locked out, and until when
         self._next_count_s = 0.0
+        self._denials: dict[int, tuple[int, float]] | None = None
+        """How often, and when for the last time, each command was denied that Redis remembers; None before a look."""
         self._complained: set[str] = set()
         self._welcome: bytes | None = None
         self._policy: tuple[int, bytes] | None = None
@@ -283,11 +301,14 @@ class RedisLearnerLink(LearnerLink):
             for name, key, inbox in zip(names, keys, inboxes, strict=True):
                 count = min(max(1, PER_READ // len(names)), max(1, READ_BYTES // max(1, inbox.entry_bytes)))
                 pipe.lrange(key, *inbox.span(PER_DROP if name in self._flooding else count))
-            (writes, found), *lists = self._checked(pipe.execute)
+            pipe.time()
+            (writes, found), *lists, (redis_s, _) = self._checked(pipe.execute)
         if writes != self._writes:
             raise _Behind
         messages: list[Message] = []
-        for name, inbox, (removed, length, before), entries in zip(names, inboxes, found, lists, strict=True):
+        for name, inbox, (removed, length, before, wrong), entries in zip(names, inboxes, found, lists, strict=True):
+            if wrong:
+                self._accounts.refuse(name, TYPE, wrong)
             if inbox.next is None:
                 inbox.next = inbox.removed = inbox.remove_to = removed
                 continue
@@ -295,14 +316,14 @@ class RedisLearnerLink(LearnerLink):
                 if self._client.sismember(self._keys.revoked, name):
                     continue  # this very moment
                 raise _Behind
-            messages += self._wanted(name, self._take(name, inbox, entries), length - len(inbox.read))
+            messages += self._wanted(name, self._take(name, inbox, entries, redis_s), length - len(inbox.read))
             if length == len(inbox.read):
                 inbox.empty_s = now_s
         return messages
 
-    def _take(self, name: str, inbox: _Inbox, entries: Sequence[bytes]) -> list[Message]:
-        """Those of the entries that are new."""
-        messages = []
+    def _take(self, name: str, inbox: _Inbox, entries: Sequence[bytes], now_s: float) -> list[Message]:
+        """Those of the entries that are new, at this time of Redis."""
+        messages, false_times = [], 0
         use = self._read_of.setdefault(name, [0.0, 0.0])
         use[0] += len(entries)
         use[1] += sum(map(len, entries))
@@ -317,10 +338,14 @@ class RedisLearnerLink(LearnerLink):
             if entry is None:
                 self._accounts.count_unreadable(name)
                 self._complain(name, f"{name} sends messages that no worker writes: they are counted and discarded")
-            elif self._accounts.take(entry):
+                continue
+            false_times += not now_s - OLDEST_S < entry.sent_s < now_s + EARLY_S
+            if self._accounts.take(entry):
                 is_held = entry.sequence <= self._stored.get(entry.worker)
                 frame, sent_s = memoryview(data)[HEAD.size :], max(entry.sent_s, inbox.empty_s)
                 messages.append(Message(entry.worker, entry.sequence, entry.rows, frame, sent_s, is_held=is_held))
+        if false_times:
+            self._accounts.refuse(name, CLOCK, false_times)
         return messages
 
     def _wanted(self, name: str, messages: list[Message], waiting: int) -> list[Message]:
@@ -346,7 +371,9 @@ class RedisLearnerLink(LearnerLink):
     def _check_quotas(self, passed_s: float) -> None:
         """Throw away what is beyond the quota of a name, and lock the name out for a while."""
         now_s = time.monotonic()
-        for name in [name for name, until_s in self._locked.items() if now_s >= until_s]:
+        if released := [name for name, until_s in self._locked.items() if now_s >= until_s]:
+            self._count_denials()  # while it is known that they were locked out
+        for name in released:
             del self._locked[name]
             set_locked(self._client, name, is_locked=False)
         if not self._names:
@@ -354,24 +381,55 @@ class RedisLearnerLink(LearnerLink):
         keys = [key for name in self._names for key in (self._keys.experience(name), self._keys.beats(name))]
         used = self._run(USAGE, keys, [MOST_BEATS])
         connections, buffers = self._connections()
-        for name, (in_redis, fields, length) in zip(self._names, used, strict=True):
+        for name, (in_redis, fields, length, wrong) in zip(self._names, used, strict=True):
+            if wrong:
+                self._accounts.refuse(name, TYPE, wrong)
             messages, read = self._read_of.pop(name, (0.0, 0.0))
             too_much = self._quota.exceeded(
                 memory=in_redis + buffers[name], waiting=length - self._max_chunks, workers=fields,
                 connections=connections[name], messages_per_s=messages / passed_s, bytes_per_s=read / passed_s,
             )  # fmt: skip
             if too_much:
-                self._lock_out(name, too_much)
+                self._lock_out(name, f"has {too_much}")
 
     def _connections(self) -> tuple[Counter[str], Counter[str]]:
-        """How many each name has, and how much memory they hold: messages that were begun and not ended."""
+        """How many each name has, and how much memory they hold: unfinished messages, and answers nobody takes."""
         number, memory = Counter[str](), Counter[str]()
         if time.monotonic() >= self._next_count_s:
             self._next_count_s = time.monotonic() + COUNT_S
             for client in self._client.client_list():
                 number[str(client["user"])] += 1
-                memory[str(client["user"])] += int(client.get("qbuf", 0)) + int(client.get("argv-mem", 0))
+                memory[str(client["user"])] += sum(int(client.get(part, 0)) for part in ("qbuf", "argv-mem", "omem"))
         return number, memory
+
+    def _count_denials(self) -> None:
+        """Count the commands that Redis has denied to each name since the last look, as messages, too.
+
+        Of a name that is locked out none are: it is denied what every worker does. Redis keeps denied commands in its
+        memory whatever their size, so it forgets large ones, and who sent them is locked out.
+        """
+        found = denials(self._client, 1)
+        if found and found[0].bytes <= LARGE_DENIAL:  # else one is enough: all of them could be large
+            found = denials(self._client)
+        before, self._denials = self._denials, {}
+        for denial in found:
+            if denial.key in self._denials:
+                continue  # an older one like it
+            self._denials[denial.key] = denial.times, denial.last_s
+            count, last_s = (before or {}).get(denial.key, (0, 0.0))
+            is_again = denial.last_s > last_s + SAME_S  # after Redis had forgotten it
+            new = denial.times - count if denial.times > count else denial.times if is_again else 0
+            if new and before is not None and denial.name in self._names and denial.name not in self._locked:
+                self._accounts.refuse(denial.name, FORBIDDEN, new)
+                self._read_of.setdefault(denial.name, [0.0, 0.0])[0] += new
+        large = {denial.name for denial in found if denial.bytes > LARGE_DENIAL}
+        if large:
+            forget_denials(self._client)
+        for name in large.intersection(self._names):
+            if name in self._locked:
+                set_locked(self._client, name, is_locked=True)  # once more: it may log in, and try that
+            else:
+                self._lock_out(name, f"sent forbidden commands of more than {LARGE_DENIAL >> 10} kB")
 
     def _lock_out(self, name: str, why: str) -> None:
         keys = [self._keys.experience(name), self._keys.beats(name)]
@@ -383,7 +441,7 @@ class RedisLearnerLink(LearnerLink):
         inbox.next = inbox.removed = inbox.remove_to = removed + length
         self._locked[name] = time.monotonic() + self._quota.locked_s
         locked = f"and is locked out for {self._quota.locked_s:.0f} s" if is_possible else "as often as it does"
-        self._say(f"{name} has {why}: its waiting messages are discarded ({length:,} messages), {locked}")
+        self._say(f"{name} {why}: its waiting messages are discarded ({length:,} messages), {locked}")
 
     def _forget(self, name: str) -> None:
         """Nothing is left of a name that is not invited any more, but the accounts of what was opened."""
@@ -512,8 +570,13 @@ class RedisLearnerLink(LearnerLink):
         self._next_look_s = self._looked_s + LOOK_S
         if self._generation:
             self._check_quotas(max(self._looked_s - before_s, LOOK_S / 2))
-        seen = snapshot(self._client, self._keys, entries=False)
+        seen = snapshot(self._client, self._keys, entries=False, clean=bool(self._generation))
         self._beats = seen.beats
+        removed = Counter(seen.removed_beats)
+        for name, workers in seen.false_beats.items() if self._generation else ():
+            removed[name] += self._client.hdel(self._keys.beats(name), *workers)
+        for name, number in removed.items():
+            self._accounts.refuse(name, HEARTBEAT, number)
         self._on_look(seen)
         self._beating = sum(is_beating(beat, seen.now_s, self._silent_after_s) for beat in seen.beats.values())
         for worker, beat in seen.beats.items():
@@ -548,6 +611,7 @@ class RedisLearnerLink(LearnerLink):
     def _refresh(self) -> None:
         """Look who is invited, and show that the learner is there."""
         self._take_over()
+        self._count_denials()  # first: if they fill the memory, nothing else is answered
         pipe = self._client.pipeline(transaction=True)
         pipe.hget(self._keys.removed, "")
         pipe.smembers(self._keys.names)
@@ -635,6 +699,7 @@ class RedisLearnerLink(LearnerLink):
         self._failures += 1
         if self._failing_since_s is None:
             self._failing_since_s = now_s
-            self._say(f"Redis at {self._place} does not answer: it is tried again, and workers keep what they have")
+            why = f" ({error.__cause__})" if error.__cause__ else ""
+            self._say(f"Redis at {self._place} does not answer{why}: trying again, workers keep what they have")
         if self._patience_s is not None and now_s - self._failing_since_s > self._patience_s:
             raise error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ import redis
 
 from soulsai.transport.frames import HEADER_AT, LARGEST_HEADER
 from soulsai.transport.links import Account, Marks, lag_of, name_of
-from soulsai.transport.redis.accounts import LOSSES, Counts, account_of
+from soulsai.transport.redis.accounts import LOSSES, REFUSED, Counts, account_of
 from soulsai.transport.redis.entries import (
     EVERYONE,
     HEAD,
@@ -54,15 +54,17 @@ Report = dict[str, Any]
 SNAPSHOT = """
 local with_entries, most, longest, first_bytes = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local function beats(key)
-  local found = {}
+  local found, removed = {}, 0
   local workers = redis.pcall('HRANDFIELD', key, most)
-  if workers.err then return found end
+  if workers.err then return found, removed end
   for _, worker in ipairs(workers) do
     if #worker < 64 and redis.call('HSTRLEN', key, worker) <= longest then
       found[#found + 1] = {worker, redis.call('HGET', key, worker)}
+    elseif ARGV[5] == '1' then
+      removed = removed + redis.call('HDEL', key, worker)
     end
   end
-  return found
+  return found, removed
 end
 local function entries(key)
   local found = {}
@@ -74,12 +76,13 @@ local function entries(key)
 end
 local names = {}
 for i = 3, #KEYS, 2 do
-  local length = redis.pcall('LLEN', KEYS[i + 1])
-  names[#names + 1] = {beats(KEYS[i]), with_entries and entries(KEYS[i + 1]) or {}, tonumber(length) or 0}
+  local length, told, removed = redis.pcall('LLEN', KEYS[i + 1]), beats(KEYS[i])
+  names[#names + 1] = {told, with_entries and entries(KEYS[i + 1]) or {}, tonumber(length) or 0, removed}
 end
 return {redis.call('TIME'), redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]), names}
 """
-"""Atomic as a transaction is, but without taking every frame through the connection to count its rows."""
+"""Atomic as a transaction is, but without taking every frame through the connection to count its rows. The learner has
+heartbeats removed that are too long to be any."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +95,17 @@ class Snapshot:
     beats: Mapping[str, Beat]
     unreadable: Mapping[str, int]
     refused: Mapping[str, Mapping[str, int]]
-    """Messages of a name that were thrown away unopened, by reason."""
+    """What was refused of a name, by reason."""
     in_flight: Mapping[str, int]
     """Rows on their way by worker, each chunk once. Where they were not counted, what workers say of them, and no more
     than the entries of their name can hold."""
     is_counted: bool
     rates: Mapping[str, float]
     """Steps a second of each worker, as the learner receives them."""
+    false_beats: Mapping[str, Sequence[bytes]] = field(default_factory=dict)
+    """Where each name has heartbeats that no worker writes."""
+    removed_beats: Mapping[str, int] = field(default_factory=dict)
+    """How many of a name were removed."""
 
     def lives(self) -> list[str]:
         """All worker lives that left a trace."""
@@ -118,22 +125,25 @@ class Snapshot:
         return max(0, beat.pushed - (account.sent - sum(own.values())))
 
 
-def snapshot(admin: redis.Redis, keys: Keys, *, entries: bool) -> Snapshot:
-    """Read everything in one step; the rows on their way are counted only where that is asked for."""
+def snapshot(admin: redis.Redis, keys: Keys, *, entries: bool, clean: bool = False) -> Snapshot:
+    """Read everything in one step; the rows on their way are counted only where that is asked for.
+
+    With `clean` heartbeats that are too long are removed.
+    """
     client: Any = admin
     names = sorted(_text(name) for name in client.sunion(keys.names, keys.revoked))
     of_names = [key for name in names for key in (keys.beats(name), keys.experience(name))]
     limits = (MOST_BEATS, LARGEST_BEAT, HEAD.size + HEADER_AT + LARGEST_HEADER)
     time, state, accounts, found = client.register_script(SNAPSHOT)(
-        keys=[keys.learner, keys.accounts, *of_names], args=["1" if entries else "0", *limits]
+        keys=[keys.learner, keys.accounts, *of_names], args=[int(entries), *limits, int(clean)]
     )
     learner = {_text(key): _text(value) for key, value in _pairs(state).items()}
     most_rows = int(learner.get(MOST_ROWS_OF_RUN, MOST_ROWS))
     counts = {_text(who): msgspec.json.decode(value, type=Counts) for who, value in _pairs(accounts).items()
               if is_worker(_text(who))}  # fmt: skip
-    beats: dict[str, Beat] = {}
+    beats, false_beats = dict[str, Beat](), dict[str, list[bytes]]()
     seen, in_flight = Marks({worker: one.settled for worker, one in counts.items()}), dict[str, int]()
-    for name, (told, lists, length) in zip(names, found, strict=True):
+    for name, (told, lists, length, _) in zip(names, found, strict=True):
         latest_s = int(time[0]) + EARLY_S  # a heartbeat of tomorrow would be there for ever
         own = {
             _text(who): beat
@@ -141,6 +151,8 @@ def snapshot(admin: redis.Redis, keys: Keys, *, entries: bool) -> Snapshot:
             if is_worker(_text(who), name) and (beat := read_beat(value)) and beat.time_s < latest_s
         }
         beats |= own
+        if len(own) < len(told):
+            false_beats[name] = [who for who, _ in told if _text(who) not in own]
         for entry in (read_entry(name, data, most_rows) for data in lists):
             if entry and seen.move(entry.worker, entry.sequence):
                 in_flight[entry.worker] = in_flight.get(entry.worker, 0) + entry.rows
@@ -160,6 +172,8 @@ def snapshot(admin: redis.Redis, keys: Keys, *, entries: bool) -> Snapshot:
         in_flight=in_flight,
         is_counted=entries,
         rates=_told(learner, RATES, float),
+        false_beats=false_beats,
+        removed_beats={name: removed for name, (*_, removed) in zip(names, found, strict=True) if removed},
     )
 
 
@@ -261,6 +275,16 @@ def open_lines(report: Report) -> list[str]:
     return [
         f"{worker}: the counts do not add up: it says {rows['expected']:,} rows are on their way, not {rows['found']:,}"
         for worker, rows in report.get("open", {}).items()
+    ]
+
+
+def refused_lines(report: Report) -> list[str]:
+    """What was refused of each name, or could not be read."""
+    unreadable = [f"{name}: {count:,} unreadable messages" for name, count in report["unreadable"].items()]
+    return unreadable + [
+        f"{name}: {count:,} {REFUSED.get(reason, reason)}"
+        for name, refused in report.get("refused", {}).items()
+        for reason, count in refused.items()
     ]
 
 

@@ -17,7 +17,7 @@ from soulsai.errors import TransportError
 from soulsai.transport.frames import LARGEST_FRAME
 from soulsai.transport.links import Account, Message, Progress
 from soulsai.transport.redis.address import Address
-from soulsai.transport.redis.connection import LockedOut, Refused, Retry, Stopped, connect
+from soulsai.transport.redis.connection import LockedOut, Refused, Retry, Stopped, Untrusted, connect
 from soulsai.transport.redis.entries import (
     BUFFER_FULL,
     EVERYONE,
@@ -76,7 +76,7 @@ def fetch_welcome(
         now: Any = client.time()
         return bytes(frame), now[0] + now[1] / 1e6
 
-    with connect(address, client="souls-join") as client:
+    with connect(address) as client:
         return Retry(address, patience_s, say).run("join", ask, stop)
 
 
@@ -110,7 +110,7 @@ class RedisWorkerLink:
         self.progress = Progress()
         self._keys = Keys(address.run)
         self._name = self._keys.name_of(worker)
-        self._client: Any = connect(address, client=f"souls-{worker}")
+        self._client: Any = connect(address)
         self._retry = Retry(address, patience_s)
         self._max_chunks, self._buffer_bytes, self._waits, self._ahead = max_chunks, buffer_bytes, waits, ahead
         self._beat_s, self._about, self._started_s = beat_s, dict(about or {}), started_s
@@ -256,6 +256,8 @@ class RedisWorkerLink:
             self._work()
         except Stopped:
             pass
+        except Untrusted as error:
+            self._end(str(error))
         except Refused as error:
             log.warning("%s: %s", self.worker, error)
             self._end(LOCKED_OUT if isinstance(error, LockedOut) else REVOKED)

@@ -36,10 +36,11 @@ def quick(monkeypatch):
     monkeypatch.setattr(connection, "FIRST_PAUSE_S", 0.001)
 
 
-def test_answers_are_bytes_and_the_connection_has_a_name(admin):
+def test_answers_are_bytes_and_the_connection_may_have_a_name(admin, address):
     admin.set("a", "b")
     assert admin.get("a") == b"b"
-    assert admin.client_getname() in (b"souls", "souls")
+    with connect(address, client="souls-learner") as named:
+        assert named.client_getname() in (b"souls-learner", "souls-learner")
 
 
 def test_nothing_is_tried_twice_by_the_client_itself():

@@ -5,7 +5,7 @@ from redis.exceptions import NoPermissionError
 
 from soulsai.errors import TransportError
 from soulsai.runtime.redis_server import OwnServer
-from soulsai.transport.redis.access import invite
+from soulsai.transport.redis.access import MOST_DENIALS, invite
 from soulsai.transport.redis.connection import connect
 from soulsai.transport.redis.foreign import DEFAULT_USER, shortcomings
 from soulsai.transport.redis.keys import Keys
@@ -73,6 +73,14 @@ def test_messages_that_never_end(boss):
     boss.config_set("maxmemory-clients", *before.values())
     assert len(told) == 1
     assert "maxmemory-clients 0" in told[0]
+
+
+def test_forbidden_commands_that_are_kept(boss):
+    boss.config_set("acllog-max-len", 128)
+    told = shortcomings(boss)
+    boss.config_set("acllog-max-len", MOST_DENIALS)
+    assert len(told) == 1
+    assert "acllog-max-len 128" in told[0]
 
 
 def test_one_that_is_too_old(admin, monkeypatch):

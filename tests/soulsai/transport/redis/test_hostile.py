@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from redis.exceptions import ConnectionError, NoPermissionError, RedisError
+from redis.exceptions import AuthenticationError, ConnectionError, NoPermissionError, RedisError
 from redis_kit import until
 
 import soulsai.transport.redis.learner as learner_module
@@ -136,12 +136,11 @@ def test_how_old_a_chunk_is_nobody_can_make_up(siege):
 
 
 def test_heartbeats_invent_neither_metrics_nor_rates(siege):
-    hostile.false_heartbeat(siege.eve)
+    siege.eve.beat(steps=10**14, steps_per_s=1e300, episodes=10**14, wins=10**14, dropped={"buffer_full": 10**14})
     siege.bob.send()
     siege.settle()
     siege.loop.source._looked_s = 0.0
     metrics = siege.loop.source.metrics(siege.loop.counters)
-    assert [name for name in metrics if "reason" in name] == []
     assert metrics["fleet/dropped/buffer_full"] <= 100_000
     (row,) = [row for row in siege.report()["workers"] if row["worker"] == EVE]
     assert [row[key] for key in ("steps", "steps_per_s", "episodes", "wins", "win_rate")] == [0, 0.0, 0, 0, None]
@@ -206,9 +205,9 @@ def test_who_takes_too_much_is_locked_out_for_a_while(siege, attack):
     siege.settle()
     assert siege.of("bob")["stored"] == 8 * siege.bob.sequence
     assert not siege.admin.exists(siege.keys.experience("eve"), siege.keys.beats("eve"))
+    assert not [client for client in siege.admin.client_list() if client["user"] == "eve"]
     with pytest.raises((NoPermissionError, ConnectionError)):
         siege.eve.client.ping()
-    assert not [client for client in siege.admin.client_list() if client["user"] == "eve"]
     if attack in (hostile.fill_memory, hostile.many_messages):
         assert siege.report()["refused"]["eve"]["quota"] >= 1
 
@@ -251,6 +250,75 @@ def test_heartbeats_of_tomorrow_are_none(siege):
     siege.settle()
     assert siege.link.workers() == 0
     assert siege.report()["workers"] == []
+    siege.settle()
+    assert siege.report()["refused"] == {"eve": {"heartbeat": 40}}  # each of them once
+    assert not siege.admin.exists(siege.keys.beats("eve"))
+
+
+@pytest.mark.parametrize(("field", "value"), [("x" * 100, b""), (EVE, bytes(5000)), ("nobody", b"x"), (BOB, b"x")])
+def test_what_is_no_heartbeat_is_removed_and_counted(siege, field, value):
+    siege.eve.client.hset(siege.keys.beats("eve"), field, value)
+    until(lambda: siege.loop.iterate() is None or siege.report()["refused"].get("eve") == {"heartbeat": 1})
+    assert not siege.admin.exists(siege.keys.beats("eve"))
+
+
+def test_forbidden_commands_are_counted_once_each(siege):
+    """Whoever is connected may try to log in as anybody: it is counted where it comes from."""
+
+    def look():
+        siege.link._next_refresh_s = 0.0
+        siege.loop.iterate()
+        siege.loop.source.start_saving()()
+        return siege.report()["refused"]
+
+    assert look() == {}
+    for _ in range(3):
+        with pytest.raises(NoPermissionError):
+            siege.eve.client.flushall()
+    assert look() == {"eve": {"forbidden": 3}}
+    assert look() == {"eve": {"forbidden": 3}}
+    for _ in range(2):
+        with pytest.raises(NoPermissionError):
+            siege.eve.client.flushall()
+    with pytest.raises(AuthenticationError):
+        siege.eve.client.execute_command("AUTH", "bob", "guessed")
+    assert look() == {"eve": {"forbidden": 6}}
+    siege.admin.acl_log_reset()
+    with pytest.raises(NoPermissionError):
+        siege.eve.client.flushall()
+    assert look() == {"eve": {"forbidden": 7}}
+
+
+def test_who_is_locked_out_is_not_counted_for_trying_again(siege):
+    siege.settle()
+    siege.link._lock_out("eve", "has too much")
+    tries = 0
+    while siege.link._locked:
+        with suppress(NoPermissionError, ConnectionError):
+            tries += 1
+            siege.eve.client.ping()
+        siege.loop.iterate()
+    siege.eve.client.ping()
+    siege.settle()
+    assert tries > 1
+    assert "forbidden" not in siege.report()["refused"]["eve"]
+
+
+def test_commands_so_large_that_nothing_else_has_room(siege):
+    """Redis remembers what it has denied in its memory, beyond all limits: it has to forget, full as it is."""
+    siege.settle()
+    hostile.large_commands(siege.eve, size=40 << 20)
+    assert siege.admin.info("memory")["used_memory"] > 256 << 20
+    until(lambda: siege.loop.iterate() is None or siege.admin.info("memory")["used_memory"] < 64 << 20)
+    siege.bob.send()
+    siege.settle()
+    assert siege.of("bob")["stored"] == 8
+    assert any("eve sent forbidden commands" in line and "is locked out" in line for line in siege.said)
+
+
+def test_a_connection_has_no_name_that_takes_up_memory(siege):
+    for words in (("CLIENT", "SETNAME", "x"), ("HELLO", "2", "SETNAME", "x")):
+        assert hostile.refused(siege.eve.client, words) is True
 
 
 def test_a_flood_of_small_chunks_delays_nobody(siege, monkeypatch):
@@ -291,7 +359,7 @@ def test_a_flood_at_the_end_does_not_put_it_off(siege, monkeypatch):
     is_over, rounds = threading.Event(), []
 
     def go():
-        while not is_over.is_set() and len(rounds) < 1000:
+        while not is_over.wait(0.005):
             with suppress(RedisError, OSError):
                 siege.eve.beat()
                 hostile.small_chunks(siege.eve, 100)
@@ -314,15 +382,19 @@ COUNTED = (
     hostile.too_many_steps, hostile.leaping_sequences, hostile.too_many_rows, hostile.impossible_episodes,
     hostile.no_numbers, hostile.damaged_frames, hostile.bombs, hostile.many_heartbeats, hostile.fill_heartbeats,
     hostile.fill_memory, hostile.unfinished_messages, hostile.many_messages, hostile.small_chunks,
-    hostile.many_connections,
+    hostile.many_connections, hostile.large_commands,
 )  # fmt: skip
-IN_VAIN = (
-    hostile.false_clocks, hostile.false_heartbeat, hostile.heartbeats_of_tomorrow, hostile.wrong_types,
-    hostile.forbidden_commands,
-)  # fmt: skip
+REFUSED = {
+    hostile.false_clocks: "clock",
+    hostile.false_heartbeat: "heartbeat",
+    hostile.heartbeats_of_tomorrow: "heartbeat",
+    hostile.wrong_types: "type",
+    hostile.forbidden_commands: "forbidden",
+}
+"""Attacks that take nobody's room, and what is counted of each."""
 
 
-@pytest.mark.parametrize("attack", [*COUNTED, *IN_VAIN])
+@pytest.mark.parametrize("attack", [*COUNTED, *REFUSED])
 def test_whatever_a_member_does(siege, attack):
     """Over and over: all of an honest one's rows come in meanwhile, it is counted, and revoking it leaves nothing."""
     is_over = threading.Event()
@@ -343,7 +415,7 @@ def test_whatever_a_member_does(siege, attack):
     player.start()
     try:
         until(lambda: siege.loop.iterate() is not None and are_in(siege), SOON_S)
-        until(lambda: siege.loop.iterate() is not None and (attack in IN_VAIN or is_counted(siege)))
+        until(lambda: siege.loop.iterate() is not None and is_counted(siege, REFUSED.get(attack, "")))
         revoke(siege.admin, siege.keys, "eve")
         until(lambda: siege.loop.iterate() is not None and not hostile.left_of(siege.admin, siege.keys, "eve"), 5.0)
     finally:
@@ -354,6 +426,7 @@ def test_whatever_a_member_does(siege, attack):
     assert siege.of("bob")["stored"] == 8 * siege.bob.sequence
     assert siege.loop.learner.is_finite()
     assert not siege.report(check=True)["open"]
+    assert not siege.report()["refused"].keys() - {"eve"}
 
 
 def are_in(siege):
@@ -361,8 +434,10 @@ def are_in(siege):
     return siege.of("bob")["stored"] == 8 * TURNS
 
 
-def is_counted(siege):
+def is_counted(siege, reason):
     report = siege.report()
+    if reason:
+        return reason in report["refused"].get("eve", {})
     dropped = {account.worker: account.dropped for account in siege.link.accounts()}.get(EVE, {})
     return dropped or report["unreadable"].get("eve") or "quota" in report["refused"].get("eve", {})
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import threading
 import time
 from dataclasses import replace
@@ -332,3 +333,15 @@ def test_a_policy_that_could_not_be_published_is_published_later(address, admin,
 
 def _lose_connection(*_, **__):
     raise ConnectionResetError
+
+
+def test_why_redis_does_not_answer_is_said_once(address, make_learner):
+    said = []
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+    learner = make_learner(replace(address, port=port), say=said.append)
+    for _ in range(3):
+        assert learner.receive(0.01) == []
+    (line,) = said
+    assert f"127.0.0.1:{port} does not answer" in line
+    assert "Connection refused" in line

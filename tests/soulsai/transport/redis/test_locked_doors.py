@@ -16,20 +16,21 @@ from benchmarks.hostile import not_refused, reads, refused, server_commands, wri
 from soulsai.errors import TransportError
 from soulsai.runtime import redis_server as servers
 from soulsai.runtime.redis_server import OwnServer, server_version
-from soulsai.transport.redis.access import invite, invited, renew_rights, revoke, set_locked
+from soulsai.transport.redis.access import denials, forget_denials, invite, invited, renew_rights, revoke, set_locked
 from soulsai.transport.redis.address import Address
 from soulsai.transport.redis.certificates import make_certificates
 from soulsai.transport.redis.connection import LockedOut, Refused, Retry, connect
 from soulsai.transport.redis.keys import Keys
+from soulsai.transport.redis.worker import RedisWorkerLink
 
 KEYS = Keys("doors")
 OTHER_RUN = Keys("elsewhere")
 WORKER = "alice.1.5f3a9c"
 OTHER = "bob.1.5f3a9c"
-NEEDED = {"rpush", "hset", "get", "llen", "ping", "time", "client|setname"}
+NEEDED = {"rpush", "hset", "get", "llen", "ping", "time"}
 """All that a worker may call, written down here once more: a right that is added is to be noticed."""
-OPEN_TO_ALL = {"auth", "hello", "quit", "reset"}
-"""Commands that Redis checks no rights for; they touch no data."""
+OPEN_TO_ALL = {"auth", "quit", "reset"}
+"""Commands that Redis checks no rights for; they touch no data. HELLO would be another, and the own server has none."""
 
 
 def installed():
@@ -242,6 +243,28 @@ def test_every_other_command_of_the_server_is_refused(alice, boss):
     assert len(asked) > 180
     answers = {name: refused(alice, command) for name, command in asked.items()}
     assert {name: told for name, told in answers.items() if told is not True and "subcommand" not in told} == {}
+
+
+def test_what_was_refused_is_told_with_the_name(alice, boss):
+    boss.acl_log_reset()
+    for command in (("FLUSHALL",), ("FLUSHALL",), ("GET", KEYS.owner)):
+        assert refused(alice, command) is True
+    with pytest.raises(AuthenticationError):
+        alice.execute_command("AUTH", "bob", "guessed")
+    found = denials(boss)
+    assert [(denial.name, denial.times) for denial in found] == [("alice", 1), ("alice", 1), ("alice", 2)]
+    assert len({denial.key for denial in found}) == 3
+    assert all(abs(denial.last_s - time.time()) < 60.0 for denial in found)
+    forget_denials(boss)
+    assert denials(boss) == []
+
+
+def test_without_the_right_to_see_it_nothing_is_told(own, alice, boss):
+    assert refused(alice, ("FLUSHALL",)) is True
+    boss.acl_setuser("clerk", enabled=True, passwords="+x", commands=["+@all", "-acl"], keys=["*"])
+    with connect(replace(own.address, user="clerk", password="x")) as clerk:
+        assert denials(clerk) == []
+    boss.acl_deluser("clerk")
 
 
 def test_subcommands_are_refused_one_by_one(alice, boss, knows_read_only):
@@ -497,6 +520,12 @@ def test_another_authority_is_refused(secure, tmp_path):
     for ca in (other, None):
         with pytest.raises(Refused, match=r"not to be trusted.*--ca FILE"):
             ping(replace(secure.address, ca=ca))
+    link = RedisWorkerLink(
+        replace(secure.address, run="doors", ca=other), WORKER, max_chunks=10, buffer_bytes=1 << 20, waits=True
+    ).start()
+    until(lambda: link.stopping)
+    assert "not to be trusted" in link.ended  # not that it is revoked
+    link.close()
 
 
 def test_another_host_name_is_refused(secure):

@@ -23,7 +23,7 @@ from soulsai.transport.redis.entries import (
     write_beat,
     write_entry,
 )
-from soulsai.transport.redis.report import MOST_BEATS, look_at, stop_workers
+from soulsai.transport.redis.report import MOST_BEATS, look_at, refused_lines, stop_workers
 
 WORKER = "alice.1.abcdef"
 PLAYING = Progress("playing", policy=7, steps=100, steps_per_s=22.0, episodes=5, wins=2, fights=4, restarts=1)
@@ -137,7 +137,14 @@ def test_keys_of_another_type_are_passed_over(admin, keys, key):
 def test_a_report_is_json_whatever_a_worker_says(admin, keys):
     beat(admin, keys, progress=msgspec.structs.replace(PLAYING, steps_per_s=float("nan")), still_s=float("-inf"))
     report = look_at(admin, keys, check=True)
-    assert json.loads(json.dumps(report, allow_nan=False))["workers"][0]["steps_per_s"] == 0.0
+    assert json.loads(json.dumps(report, allow_nan=False))["workers"] == []
+
+
+def test_what_was_refused_is_told_by_name():
+    report = {"unreadable": {"ann": 2}, "refused": {"eve": {"forbidden": 1200, "of a later version": 1}}}
+    assert refused_lines(report) == [
+        "ann: 2 unreadable messages", "eve: 1,200 forbidden commands", "eve: 1 of a later version",
+    ]  # fmt: skip
 
 
 def test_texts_of_a_worker_cannot_command_a_terminal(admin, keys):
@@ -152,6 +159,8 @@ def test_texts_of_a_worker_cannot_command_a_terminal(admin, keys):
         {"steps": "many"},
         {"state": "x" * 1000},
         {"about": {"a": 5}},
+        {"steps_per_s": float("nan")},
+        {"dropped": {"invented": 1}},
         {"about": {str(number): "" for number in range(99)}},
         [],
     ],

@@ -82,7 +82,7 @@ function known(report, entry) {
     el("section", { class: "panel table-frame" }, there.length || gone.length ? table(there, gone) : el("p", { class: "muted pad" }, "No workers yet.")),
     report.now ? invitation(entry, true) : again(entry),
     names(report.names ?? {}),
-    el("section", { class: "panel books" }, el("h2", { text: "Accounting of all rows" }), el("p", { class: "books-line", text: report.line ?? "" }), openBooks(report), flow(report.total)),
+    el("section", { class: "panel books" }, el("h2", { text: "Accounting of all rows" }), el("p", { class: "books-line", text: report.line ?? "" }), openBooks(report), (report.refused_lines ?? []).map((line) => el("p", { class: "problem", text: line })), flow(report.total)),
   ];
 }
 
