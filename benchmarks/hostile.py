@@ -25,7 +25,7 @@ from websockets.sync.client import connect as open_socket
 from soulsai.experience import Chunk, Ended, Schema
 from soulsai.transport.chunks import pack_chunk
 from soulsai.transport.frames import Kind, encode
-from soulsai.transport.gateway.client import LARGEST_ANSWER, secured
+from soulsai.transport.gateway.client import LARGEST_ANSWER, secure_socket
 from soulsai.transport.gateway.messages import Clock, Get, Push, SendBeat, answers
 from soulsai.transport.links import Message, Progress
 from soulsai.transport.redis.access import user_lines
@@ -436,7 +436,8 @@ def open_gateway(address: Address, place: str = "") -> Iterator[ClientConnection
     secret = base64.b64encode(f"{address.user}:{address.password}".encode()).decode()
     with knock(address, place) as plain:
         found = open_socket(
-            f"ws://{address.host}:{address.port}/{address.run}", sock=secured(plain, address) if address.tls else plain,
+            f"ws://{address.host}:{address.port}/{address.run}",
+            sock=secure_socket(plain, address) if address.tls else plain,
             additional_headers={"Authorization": f"Basic {secret}"}, max_size=LARGEST_ANSWER, compression=None,
             open_timeout=LIMIT_S, close_timeout=1.0, proxy=None,
         )  # fmt: skip

@@ -55,7 +55,7 @@ KINDS = {
     "damage": ("attack", "damage"),
     "guard stamina": ("guard_stamina",),
     "reach [m]": ("reach_m", "inner_m", "half_width_m", "offset_m"),
-    "reach, bracketed [m]": ("reach_m",),
+    "reach, bracket_host [m]": ("reach_m",),
     "arcs [deg]": ("arc_deg", "blade_deg"),
     "weights and chains [share]": ("weights", "chains"),
     "odds [share]": ("after_odds",),
@@ -141,7 +141,7 @@ def recovery(found: Calibration, truth: dict[str, Any]) -> dict[str, list[tuple[
             continue
         often = times[str(one.path[1])] >= OFTEN if one.path[0] == "move" else one.n >= OFTEN
         for kind, keys in KINDS.items():
-            if one.path[-1] in keys and ("bracketed" not in kind or one.high - one.low <= BRACKETED_M):
+            if one.path[-1] in keys and ("bracket_host" not in kind or one.high - one.low <= BRACKETED_M):
                 rows[kind].append((*compared, often))
     return dict(rows)
 

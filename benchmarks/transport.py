@@ -32,7 +32,7 @@ from soulsai.runs.run import Run
 from soulsai.runtime.redis_server import OwnServer
 from soulsai.transport.chunks import pack_chunk
 from soulsai.transport.frames import MOST_FREED, keep_freed_memory
-from soulsai.transport.gateway.certificate import kept_certificate
+from soulsai.transport.gateway.certificate import load_or_make_certificate
 from soulsai.transport.gateway.quotas import Limits
 from soulsai.transport.gateway.server import Gateway, GatewayOptions, make_server
 from soulsai.transport.links import Message
@@ -175,7 +175,7 @@ def _through_gateway(seconds: float, admin: Address, guest: Address, rows: int, 
     """What one process of a gateway lets through, and what it would with a core of its own."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    certificate = kept_certificate(folder / "gateway", ["127.0.0.1"])
+    certificate = load_or_make_certificate(folder / "gateway", ["127.0.0.1"])
     door = replace(guest, port=port, is_gateway=True, tls=True, fingerprint=certificate.fingerprint)
     options = GatewayOptions(admin, certificate.certificate, certificate.key, WIDE)
     with _child(_run_gateway, options, port) as gateway, _child(_send_ours, door, rows) as ours:

@@ -281,7 +281,7 @@ class Adaptation:
         share = round(probing * steps / phases)
         for phase in range(1, phases + 1):
             what = f"round {number}, the prober in phase {phase}"
-            prober = ScriptedFighter("prober", seed=number, boss=state.boss, wanted=_wanted(needed, spec.boss.moves))
+            prober = ScriptedFighter("prober", seed=number, boss=state.boss, wanted=_places(needed, spec.boss.moves))
             name = f"{RECORDINGS}/{number}-prober-{phase}"
             probed += self._record(name, what, prober, state, steps=share, phase=phase)
         agent = load_trained(str(self._agent_before(number))).fighter(state.boss)
@@ -457,7 +457,7 @@ def _shares(minutes: float) -> list[float]:
     return [share / sum(own) for share in own]
 
 
-def _wanted(needed: Sequence[Advice], moves: Sequence[Any]) -> dict[tuple[int, str], tuple[float, float]]:
+def _places(needed: Sequence[Advice], moves: Sequence[Any]) -> dict[tuple[int, str], tuple[float, float]]:
     animations = {move.name: move.animation for move in moves}
     return {(one.phase, animations[one.move]): (one.low_m, one.high_m) for one in needed if one.move in animations}
 

@@ -42,7 +42,7 @@ def gateway(
     """
     from soulsai.runtime.gateway import listen, run_gateway
     from soulsai.runtime.invitation import host_and_port
-    from soulsai.transport.gateway.certificate import given_certificate, kept_certificate
+    from soulsai.transport.gateway.certificate import load_certificate, load_or_make_certificate
     from soulsai.transport.gateway.counts import gateway_line
     from soulsai.transport.gateway.quotas import Limits
     from soulsai.transport.gateway.server import Gateway, GatewayOptions
@@ -54,9 +54,9 @@ def gateway(
     upstream = replace(Address.parse(redis, ca, run="any"), user="", password="")
     files = None
     if certificate and key:
-        files = given_certificate(certificate, key, trusted=True)
+        files = load_certificate(certificate, key, trusted=True)
     elif tls:
-        files = kept_certificate(folder, [host, "localhost", "127.0.0.1"])
+        files = load_or_make_certificate(folder, [host, "localhost", "127.0.0.1"])
     limits = Limits(
         chunks_per_s=chunks, bytes_per_s=megabytes * 2**20, memory=int(memory * 2**20), connections=connections
     )
@@ -74,7 +74,7 @@ def gateway(
 
 def line_of(host: str, port: int, fingerprint: str | None) -> str:
     """The address that workers type; None: without TLS."""
-    from soulsai.runtime.invitation import bracketed
+    from soulsai.runtime.invitation import bracket_host
 
     scheme = "ws" if fingerprint is None else "wss"
-    return f"{scheme}://NAME:PASSWORD@{bracketed(host)}:{port}/RUN{f'#{fingerprint}' if fingerprint else ''}"
+    return f"{scheme}://NAME:PASSWORD@{bracket_host(host)}:{port}/RUN{f'#{fingerprint}' if fingerprint else ''}"

@@ -252,15 +252,15 @@ def serve(
     with ExitStack() as held:
         held.enter_context(remove_if_unused(run, resume=options.resume))
         from soulsai.runtime import Fleet, RedisOptions
-        from soulsai.runtime.gateway import served_gateway, with_spot_checks
-        from soulsai.runtime.invitation import ending_invitations
+        from soulsai.runtime.gateway import serve_gateway, with_spot_checks
+        from soulsai.runtime.invitation import end_expired_invitations
 
         config = with_spot_checks(config, run.folder, gateway)
         fleet = Fleet(run, config, resume=options.resume, check=not options.accept, say=typer.echo,
                       without_replay=options.without_replay)  # fmt: skip
         served = held.enter_context(fleet.serve(RedisOptions(redis, host, port, tls, ca, advertise)))
-        held.enter_context(served_gateway(served, gateway, fleet._say))
-        held.enter_context(ending_invitations(served.address))
+        held.enter_context(serve_gateway(served, gateway, fleet._say))
+        held.enter_context(end_expired_invitations(served.address))
         _tell_how_to_join(served, config)
         with options.session(run, config, page=dashboard) as (view, stop, sinks):
             fleet.say, fleet.show, fleet.stop, fleet.sinks = view.say, view.show, stop, sinks

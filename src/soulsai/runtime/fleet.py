@@ -21,7 +21,7 @@ from soulsai.learning.training import Progress
 from soulsai.processes.supervisor import Supervisor, function
 from soulsai.runs.run import Run
 from soulsai.runtime.runs import begin_run, resume_run
-from soulsai.runtime.serve import RedisOptions, Served, served_redis
+from soulsai.runtime.serve import RedisOptions, Served, serve_redis
 from soulsai.runtime.workers import TRIES, play_local, prepare
 from soulsai.telemetry.sinks import Sink
 from soulsai.transport.local import LocalLearnerLink
@@ -87,7 +87,7 @@ class Fleet:
         """
         self._refuse_workers()
         options = redis or RedisOptions()
-        with served_redis(self.run, self.config, options, self._say, lambda: self.stop()) as served:
+        with serve_redis(self.run, self.config, options, self._say, lambda: self.stop()) as served:
             served.learn = self._learn
             yield served
 

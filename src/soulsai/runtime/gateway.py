@@ -18,7 +18,7 @@ from soulsai.errors import ConfigError, RunError, TransportError
 from soulsai.processes.supervisor import Control, Supervisor, function
 from soulsai.runs.fleet_file import read_fleet, write_fleet
 from soulsai.runtime.invitation import host_and_port
-from soulsai.transport.gateway.certificate import kept_certificate
+from soulsai.transport.gateway.certificate import load_or_make_certificate
 from soulsai.transport.gateway.counts import FOLDER
 from soulsai.transport.gateway.server import Gateway, GatewayOptions, make_server
 
@@ -59,7 +59,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 @contextmanager
-def served_gateway(served: Served, place: str, say: Say) -> Iterator[None]:
+def serve_gateway(served: Served, place: str, say: Say) -> Iterator[None]:
     """A gateway in front of the Redis of a run until the end of the block, at `place`, or where it was before."""
     place = place or served.fleet.gateway
     if place == OFF or not place:
@@ -69,7 +69,7 @@ def served_gateway(served: Served, place: str, say: Say) -> Iterator[None]:
     host, port = host_and_port(place, "--gateway")
     if not port:
         raise ConfigError(f"--gateway {place}: name the port too, such as {place}:8443")
-    certificate = kept_certificate(served.run.folder / FOLDER, [host, "localhost", "127.0.0.1"])
+    certificate = load_or_make_certificate(served.run.folder / FOLDER, [host, "localhost", "127.0.0.1"])
     listen(EVERYWHERE, port).close()  # so that a port that is taken is told here
     options = GatewayOptions(served.address, certificate.certificate, certificate.key)
     start = function(_serve, lambda index: (options, port, served.run.log_file, served.run.folder / FOLDER))

@@ -50,7 +50,7 @@ def how_to_join(folder: Path, fleet: FleetFile, name: str, password: str) -> lis
 
 
 @contextmanager
-def ending_invitations(address: Address) -> Iterator[None]:
+def end_expired_invitations(address: Address) -> Iterator[None]:
     """End invitations whose time is over, until the end of the block."""
     is_over = threading.Event()
 
@@ -75,7 +75,7 @@ def ending_invitations(address: Address) -> Iterator[None]:
 def host_and_port(text: str, option: str = "--advertise") -> tuple[str, int]:
     """Host and port of HOST or HOST:PORT."""
     try:
-        parts = urlsplit(f"redis://{bracketed(text) if text.count(':') > 1 and '[' not in text else text}")
+        parts = urlsplit(f"redis://{bracket_host(text) if text.count(':') > 1 and '[' not in text else text}")
         host, port = parts.hostname or "", parts.port or 0
     except ValueError:
         host, port = "", 0
@@ -84,6 +84,6 @@ def host_and_port(text: str, option: str = "--advertise") -> tuple[str, int]:
     return host, port
 
 
-def bracketed(host: str) -> str:
+def bracket_host(host: str) -> str:
     """As a URL has it."""
     return f"[{host}]" if ":" in host else host

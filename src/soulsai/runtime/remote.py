@@ -118,7 +118,7 @@ def _check_config(welcome: Welcome, parts: Sequence[Path], say: Say, stop: Stop,
     if config.world == "fight" and not in_game:
         say("compiling the simulator (about 20 s the first time, a second later on)")
     forks = CAN_FORK and not in_game
-    environment = _forked_environment(config_to_toml(config), stop) if forks else _environment(config)
+    environment = _environment_of_fork(config_to_toml(config), stop) if forks else _environment(config)
     refuse_mismatch(welcome, package=VERSION, environment=environment)
     return config
 
@@ -132,7 +132,7 @@ def _environment(config: Config) -> str:
     return environment_version(config)
 
 
-def _forked_environment(config_toml: str, stop: Stop) -> str:
+def _environment_of_fork(config_toml: str, stop: Stop) -> str:
     """The same, asked of the process that workers are forked from, which this starts."""
     prepare(config_toml)
     start = function(tell_environment, lambda index: (config_toml, LEARNER), forked=True)

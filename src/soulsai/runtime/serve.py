@@ -25,8 +25,8 @@ from soulsai.runs.fight_files import files_of, needed_parts, with_short_names
 from soulsai.runs.fleet_file import LOCK, FleetFile, read_fleet, write_fleet
 from soulsai.runs.lock import hold_lock
 from soulsai.runs.run import Run
-from soulsai.runtime.invitation import bracketed, host_and_port, join_line
-from soulsai.runtime.redis_server import EVERYWHERE, LOOPBACK, kept_server
+from soulsai.runtime.invitation import bracket_host, host_and_port, join_line
+from soulsai.runtime.redis_server import EVERYWHERE, LOOPBACK, keep_server
 from soulsai.transport.gateway.counts import gateway_part
 from soulsai.transport.reach import seen_from_outside
 from soulsai.transport.redis.access import invite, invited, renew_rights
@@ -107,7 +107,7 @@ class Served:
 
 
 @contextmanager
-def served_redis(
+def serve_redis(
     run: Run, config: Config, options: RedisOptions, say: Say, stop: Callable[[], bool]
 ) -> Iterator[Served]:
     """A Redis in which the run can be joined, until the end of the block; then workers of a finished run are let go."""
@@ -200,7 +200,7 @@ def open_redis(run: Run, config: Config, options: RedisOptions, held: ExitStack,
     before = read_fleet(run.folder)
     own = not options.url and (before is None or before.own)
     _refuse_mix(options, before, own=own)
-    opened = _own_redis(run, config, options, before, held, say) if own else _named_redis(run, options, before)
+    opened = _own_redis(run, config, options, before, held, say) if own else _find_redis(run, options, before)
     fleet, address = opened
     fleet = replace(fleet, generation=fleet.generation + 1)
     write_fleet(run.folder, fleet)  # before anything is published: versions of a generation must never repeat
@@ -242,7 +242,7 @@ def _own_redis(
     advertise = options.advertise or (before.advertise if before else "")
     outside = seen_from_outside() if host in EVERYWHERE else host
     name = host_and_port(advertise)[0] if advertise else outside
-    server = held.enter_context(kept_server(
+    server = held.enter_context(keep_server(
         run.folder / "redis", say, host=host, port=options.port, tls=tls, memory_mb=config.fleet.memory_mb,
         run=before.run if before else _new_id(run.name), names=[name] if name else [],
     ))  # fmt: skip
@@ -250,7 +250,7 @@ def _own_redis(
     return replace(fleet, own=True, host=host), server.address
 
 
-def _named_redis(run: Run, options: RedisOptions, before: FleetFile | None) -> tuple[FleetFile, Address]:
+def _find_redis(run: Run, options: RedisOptions, before: FleetFile | None) -> tuple[FleetFile, Address]:
     url = options.url or (before.admin if before else "")
     told = _path(url)
     run_id = before.run if before else (told if told not in ("", "0") else _new_id(run.name))
@@ -265,7 +265,7 @@ def _named_redis(run: Run, options: RedisOptions, before: FleetFile | None) -> t
 
 def _fleet_file(address: Address, before: FleetFile | None, ca: Path | None, advertise: str, outside: str) -> FleetFile:
     name, port = host_and_port(advertise) if advertise else (outside, 0)
-    advertised = f"{'rediss' if address.tls else 'redis'}://{bracketed(name)}:{port or address.port}"
+    advertised = f"{'rediss' if address.tls else 'redis'}://{bracket_host(name)}:{port or address.port}"
     kept = before or FleetFile(address.run, "", "")
     return replace(kept, admin=address.url(), advertised=advertised, ca=str(ca or ""), advertise=advertise)
 

@@ -35,7 +35,7 @@ def pack_chunk(
     chunk: Chunk, schema: Schema, *, run: str, worker: str, sequence: int, policy: int, squeeze: bool = True
 ) -> bytes:
     """The frame of a chunk."""
-    arrays = {name: _packed(name, chunk.columns[name], column, schema) for name, column in schema.columns.items()}
+    arrays = {name: _pack_column(name, chunk.columns[name], column, schema) for name, column in schema.columns.items()}
     if NEXT in arrays:
         arrays[NEXT_AT], arrays[NEXT] = _find_next(arrays[SEEN], arrays[NEXT])
     arrays |= {"ended_terms": np.asarray(chunk.ended.terms, np.float64)}
@@ -43,7 +43,7 @@ def pack_chunk(
         arrays[name] = np.asarray(getattr(chunk.ended, name.removeprefix("ended_")), code)
     if chunk.proof is not None:
         arrays["environment"] = np.frombuffer(chunk.proof.environment.encode(), np.uint8)
-        arrays["played"] = _packed("played", chunk.proof.actions, ACTION, schema)
+        arrays["played"] = _pack_column("played", chunk.proof.actions, ACTION, schema)
     return encode(Kind.CHUNK, run=run, worker=worker, sequence=sequence, policy=policy,
                   rows=chunk.rows, steps=chunk.steps, arrays=arrays, squeeze=squeeze)  # fmt: skip
 
@@ -57,11 +57,11 @@ def unpack_chunk(
     """
     frame = decode(data, Kind.CHUNK, lambda header: _check_header(header, schema, run, limits))
     header = frame.header
-    columns = {name: _unpacked(name, frame, column, schema, limits) for name, column in schema.columns.items()}
+    columns = {name: _unpack_column(name, frame, column, schema, limits) for name, column in schema.columns.items()}
     if "masks" in columns:
         opened = np.take_along_axis(columns["masks"], columns["actions"][..., None], -1)
         _require(bool(opened.all()), "an action is closed in its mask")
-    ended = _ended(frame, limits)
+    ended = _read_ended(frame, limits)
     if "continues" in columns:
         ends = columns["continues"].size - int(np.count_nonzero(columns["continues"]))
         _require(len(ended.lengths) <= ends, f"{len(ended.lengths)} episodes ended, but only {ends} do not go on")
@@ -84,7 +84,7 @@ def _check_header(header: Header, schema: Schema, run: str, limits: Limits) -> N
     _require_arrays(header, schema)
 
 
-def _packed(name: str, array: Array, column: Column, schema: Schema) -> Array:
+def _pack_column(name: str, array: Array, column: Column, schema: Schema) -> Array:
     if column.dtype == "b1":
         return np.packbits(array.reshape(-1))
     if column.dtype == "i8":
@@ -95,7 +95,7 @@ def _packed(name: str, array: Array, column: Column, schema: Schema) -> Array:
     return np.asarray(array, column.dtype)
 
 
-def _unpacked(name: str, frame: Frame, column: Column, schema: Schema, limits: Limits) -> Array:
+def _unpack_column(name: str, frame: Frame, column: Column, schema: Schema, limits: Limits) -> Array:
     array, rows = frame.arrays[name], frame.header.rows
     shape = schema.shape(name, rows)
     if column.dtype == "b1":
@@ -166,7 +166,7 @@ def _require_arrays(header: Header, schema: Schema) -> None:
         raise BadFrame("invalid", f"not the arrays of this run's experience: {', '.join(wrong)}")
 
 
-def _ended(frame: Frame, limits: Limits) -> Ended:
+def _read_ended(frame: Frame, limits: Limits) -> Ended:
     arrays = frame.arrays
     lengths, terms = arrays["ended_lengths"], arrays["ended_terms"]
     if len(lengths):

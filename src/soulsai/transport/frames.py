@@ -138,7 +138,7 @@ def encode(
     """
     plain = {name: _plain(name, array) for name, array in arrays.items()}
     body: list[Any] = [piece for array in plain.values() for piece in (array, bytes(-array.nbytes % ALIGNED))]
-    size = sum(_aligned(array.nbytes) for array in plain.values())
+    size = sum(_align(array.nbytes) for array in plain.values())
     _check_fits(size, LARGEST_BODY)
     packed = False
     if (size and squeeze) or size > LARGEST_UNSQUEEZED:
@@ -174,13 +174,13 @@ def decode(data: bytes | memoryview, kind: Kind, check: Callable[[Header], None]
     if header.kind is not kind:
         raise BadFrame("invalid", f"a frame of kind {header.kind} does not belong here")
     check(header)
-    stored = view[_aligned(HEADER_AT + PREFIX.unpack_from(data)[2]) :]
+    stored = view[_align(HEADER_AT + PREFIX.unpack_from(data)[2]) :]
     sizes = [_size(entry) for entry in header.arrays]
-    body = _body(stored, sum(map(_aligned, sizes)), packed=header.packed)
+    body = _body(stored, sum(map(_align, sizes)), packed=header.packed)
     arrays, at = {}, 0
     for entry, size in zip(header.arrays, sizes, strict=True):
         arrays[entry.name] = _view(body[at : at + size], entry)
-        at += _aligned(size)
+        at += _align(size)
     return Frame(header, arrays)
 
 
@@ -241,7 +241,7 @@ def _largest(kind: Kind) -> int:
     return LARGEST_BODY if kind is Kind.POLICY else LARGEST_FRAME
 
 
-def _aligned(size: int) -> int:
+def _align(size: int) -> int:
     return -(-size // ALIGNED) * ALIGNED
 
 

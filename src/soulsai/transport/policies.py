@@ -55,7 +55,7 @@ def pack_policy(policy: Policy, *, run: str, half: bool = False) -> bytes:
         if tensor.dtype not in DTYPES:
             raise MisuseError(f"{name} has the dtype {tensor.dtype}: policies carry {', '.join(map(str, DTYPES))}")
     contiguous = {
-        name: np.asarray(_halved(array) if half else array, order="C") for name, array in policy.tensors.items()
+        name: np.asarray(_halve(array) if half else array, order="C") for name, array in policy.tensors.items()
     }
     stored = np.frombuffer(safetensors.numpy.save(contiguous), np.uint8)
     return encode(Kind.POLICY, run=run, policy=policy.version, steps=policy.steps, rows=policy.share,
@@ -73,7 +73,7 @@ def unpack_policy(data: bytes, *, run: str) -> Policy:
         raise BadFrame("invalid", "not the array of a policy")
     if not header.policy:
         raise BadFrame("invalid", "it has no version")
-    tensors = _loaded(stored.tobytes())
+    tensors = _load_tensors(stored.tobytes())
     for name, tensor in tensors.items():
         if tensor.dtype not in (*DTYPES, HALF) or not np.isfinite(tensor).all():
             raise BadFrame("invalid", f"{name[:80]!r} is not a tensor of finite numbers")
@@ -81,7 +81,7 @@ def unpack_policy(data: bytes, *, run: str) -> Policy:
     return Policy(header.policy, header.steps, whole, header.rows)
 
 
-def _halved(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _halve(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if array.dtype != np.float32 or (array.size and not np.abs(array).max() < np.finfo(HALF).max):
         return array  # too large for it, or not a number, which whoever reads it refuses
     return array.astype(HALF)
@@ -92,7 +92,7 @@ def weights_of(name: str, weights: Mapping[str, Value]) -> dict[str, Value]:
     return {key.removeprefix(f"{name}."): value for key, value in weights.items() if key.startswith(f"{name}.")}
 
 
-def _loaded(data: bytes) -> Arrays:
+def _load_tensors(data: bytes) -> Arrays:
     if not len(data) > LENGTH_BYTES or int.from_bytes(data[:LENGTH_BYTES], "little") > LARGEST_TABLE:
         raise BadFrame("invalid", "the table of tensors is missing or too long")
     try:

@@ -179,24 +179,24 @@ def test_options_for_redis_are_as_before_by_default():
 @pytest.mark.slow
 def test_strangers_join_through_a_gateway_with_one_line(tmp_path):
     from soulsai.runs.fleet_file import read_fleet
-    from soulsai.runtime.gateway import served_gateway
+    from soulsai.runtime.gateway import serve_gateway
 
     with socket.create_server(("127.0.0.1", 0)) as free:
         place = f"127.0.0.1:{free.getsockname()[1]}"
     fleet = Fleet.begin("cartpole-dqn", tmp_path / "run", ["run.steps=600", "run.final_fights=0"], check=False)
-    with fleet.serve() as served, served_gateway(served, place, fleet.say):
+    with fleet.serve() as served, serve_gateway(served, place, fleet.say):
         assert served.url.startswith("wss://friend:")
         assert served.url.count("#") == 1
         assert len(served.join_line.split()) == 3
         learner = threading.Thread(target=served.train)
         learner.start()
         done = join(served.url, patience_s=LIMIT_S, stop=lambda: not learner.is_alive())
-        with pytest.raises(TransportError, match="cannot listen"), served_gateway(served, place, fleet.say):
+        with pytest.raises(TransportError, match="cannot listen"), serve_gateway(served, place, fleet.say):
             pass
     assert done.sent > 0
     assert fleet.run.status().state == "finished"
     assert read_fleet(fleet.run.folder).gateway == place
-    with pytest.raises(ConfigError, match="name the port"), served_gateway(served, "somewhere", fleet.say):
+    with pytest.raises(ConfigError, match="name the port"), serve_gateway(served, "somewhere", fleet.say):
         pass
-    with served_gateway(served, "off", fleet.say):
+    with serve_gateway(served, "off", fleet.say):
         assert served.url.startswith("redis://")

@@ -20,7 +20,7 @@ from redis.exceptions import OutOfMemoryError, RedisError
 from soulsai.errors import RunError, TransportError
 from soulsai.processes.supervisor import Pauses
 from soulsai.runtime import redis_server as servers
-from soulsai.runtime.redis_server import OwnServer, find_server, kept_server, server_version
+from soulsai.runtime.redis_server import OwnServer, find_server, keep_server, server_version
 from soulsai.transport.redis.access import invite
 from soulsai.transport.redis.connection import connect
 from soulsai.transport.redis.keys import Keys
@@ -459,7 +459,7 @@ def test_a_server_that_is_kept_is_started_again(tmp_path):
         news.append(text)
         back.set()
 
-    with kept_server(tmp_path, say) as own, connect(own.address) as client:
+    with keep_server(tmp_path, say) as own, connect(own.address) as client:
         client.set("kept", "yes")
         os.kill(own.pid, signal.SIGKILL)
         assert back.wait(60.0)
@@ -487,7 +487,7 @@ def test_one_that_cannot_be_started_again_is_tried_again_and_told_once(tmp_path,
         failures.append(1)
         raise TransportError("port 7 is taken")
 
-    with kept_server(tmp_path, news.append) as own:
+    with keep_server(tmp_path, news.append) as own:
         monkeypatch.setattr(OwnServer, "_launch", fail)
         os.kill(own.pid, signal.SIGKILL)
         wait_for(lambda: len(failures) > 3)
@@ -500,7 +500,7 @@ def test_one_that_cannot_be_started_again_is_tried_again_and_told_once(tmp_path,
 
 def test_one_that_does_not_start_at_first_is_an_error(tmp_path):
     (tmp_path / "own").write_text("here")
-    with pytest.raises(RunError, match=r"own: cannot be written"), kept_server(tmp_path / "own", print):
+    with pytest.raises(RunError, match=r"own: cannot be written"), keep_server(tmp_path / "own", print):
         pass
 
 
@@ -508,7 +508,7 @@ def test_one_that_does_not_start_at_first_is_an_error(tmp_path):
 def test_a_frozen_server_is_ended_at_once(tmp_path, monkeypatch):
     """It cannot be asked, so that there is nothing to wait for."""
     monkeypatch.setattr(servers, "STOP_S", 600.0)
-    with kept_server(tmp_path, print) as own:
+    with keep_server(tmp_path, print) as own:
         pid = own.pid
         os.kill(pid, signal.SIGSTOP)
         began_s = time.monotonic()

@@ -25,7 +25,7 @@ class GatewayCertificate(NamedTuple):
     fingerprint: str
 
 
-def kept_certificate(folder: Path, hosts: Sequence[str]) -> GatewayCertificate:
+def load_or_make_certificate(folder: Path, hosts: Sequence[str]) -> GatewayCertificate:
     """The one in `folder`; a new one where there is none, or where it ends within a month."""
     make_private_folder(folder)
     certificate, key = folder / "gateway.crt", folder / "gateway.key"
@@ -33,10 +33,10 @@ def kept_certificate(folder: Path, hosts: Sequence[str]) -> GatewayCertificate:
         made = trustme.CA(organization_name="souls", organization_unit_name="gateway").issue_cert(*hosts)
         write_atomically(key, made.private_key_pem.bytes(), private=True)
         write_atomically(certificate, made.cert_chain_pems[0].bytes(), private=True)
-    return given_certificate(certificate, key)
+    return load_certificate(certificate, key)
 
 
-def given_certificate(certificate: Path, key: Path, *, trusted: bool = False) -> GatewayCertificate:
+def load_certificate(certificate: Path, key: Path, *, trusted: bool = False) -> GatewayCertificate:
     """One that is there already; `trusted`: by the systems of those who join, so that it is not named in their line."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)

@@ -82,7 +82,7 @@ class GatewayClient:
         """An answer to each; one that was refused is a ResponseError."""
         try:
             if self._socket is None:
-                self._socket = self._connected()
+                self._socket = self._connect()
             self._socket.send(msgspec.msgpack.encode(commands))
             data = self._socket.recv(timeout=self._limit_s, decode=False)
             found = answers.decode(data)
@@ -102,13 +102,13 @@ class GatewayClient:
             raise ConnectionError("the gateway gives other answers than were asked for")
         return [ResponseError(answer.why) if isinstance(answer, Failure) else answer for answer in found]
 
-    def _connected(self) -> ClientConnection:
+    def _connect(self) -> ClientConnection:
         address = self._address
         secret = base64.b64encode(f"{address.user}:{address.password}".encode()).decode()
         plain = socket.create_connection((address.host, address.port), self._limit_s)
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            open_socket = secured(plain, address) if address.tls else plain
+            open_socket = secure_socket(plain, address) if address.tls else plain
             manager = connect(
                 f"ws://{address.place}/{address.run}", sock=open_socket, compression=None, max_size=LARGEST_ANSWER,
                 open_timeout=self._limit_s, proxy=None, user_agent_header=None,
@@ -212,7 +212,7 @@ class _TlsSocket(ssl.SSLSocket):
                     raise TimeoutError(f"the other end neither took nor sent anything for {limit_s} s")
 
 
-def secured(plain: socket.socket, address: Address) -> ssl.SSLSocket:
+def secure_socket(plain: socket.socket, address: Address) -> ssl.SSLSocket:
     """The socket with TLS. The other end is known by the fingerprint in the address, or else by what the system trusts.
 
     Nothing is said, credentials least of all, to an end that is not the one meant.

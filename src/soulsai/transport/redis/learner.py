@@ -302,7 +302,7 @@ class RedisLearnerLink(LearnerLink):
                 count = min(max(1, PER_READ // len(names)), max(1, READ_BYTES // max(1, inbox.entry_bytes)))
                 pipe.lrange(key, *inbox.span(PER_DROP if name in self._flooding else count))
             pipe.time()
-            (writes, found), *lists, (redis_s, _) = self._checked(pipe.execute)
+            (writes, found), *lists, (redis_s, _) = self._call_script(pipe.execute)
         if writes != self._writes:
             raise _Behind
         messages: list[Message] = []
@@ -316,7 +316,7 @@ class RedisLearnerLink(LearnerLink):
                 if self._client.sismember(self._keys.revoked, name):
                     continue  # this very moment
                 raise _Behind
-            messages += self._wanted(name, self._take(name, inbox, entries, redis_s), length - len(inbox.read))
+            messages += self._drop_flood(name, self._take(name, inbox, entries, redis_s), length - len(inbox.read))
             if length == len(inbox.read):
                 inbox.empty_s = now_s
         return messages
@@ -348,7 +348,7 @@ class RedisLearnerLink(LearnerLink):
             self._accounts.refuse(name, CLOCK, false_times)
         return messages
 
-    def _wanted(self, name: str, messages: list[Message], waiting: int) -> list[Message]:
+    def _drop_flood(self, name: str, messages: list[Message], waiting: int) -> list[Message]:
         """Not the oldest of a name that has sent far too many."""
         is_flooding = name in self._flooding
         if is_flooding:
@@ -674,9 +674,9 @@ class RedisLearnerLink(LearnerLink):
     def _run(self, text: str, keys: Sequence[str], args: Sequence[Any], client: Any = None) -> Any:
         """Run a script as this generation of the learner; in a pipeline, when that is executed."""
         keys = [self._keys.owner, self._keys.removed, self._keys.scratch, *keys]
-        return self._checked(lambda: self._scripts[text](keys=keys, args=[self._generation, *args], client=client))
+        return self._call_script(lambda: self._scripts[text](keys=keys, args=[self._generation, *args], client=client))
 
-    def _checked(self, call: Callable[[], _T]) -> _T:
+    def _call_script(self, call: Callable[[], _T]) -> _T:
         """What it returns; what scripts refuse has names."""
         try:
             return call()

@@ -171,13 +171,13 @@ def snapshot(admin: redis.Redis, keys: Keys, *, entries: bool, clean: bool = Fal
         refused={name_of(who): one.refused for who, one in counts.items() if one.refused},
         in_flight=in_flight,
         is_counted=entries,
-        rates=_told(learner, RATES, float),
+        rates=_read_map(learner, RATES, float),
         false_beats=false_beats,
         removed_beats={name: removed for name, (*_, removed) in zip(names, found, strict=True) if removed},
     )
 
 
-def _told(learner: Mapping[str, str], key: str, kind: type[T]) -> dict[str, T]:
+def _read_map(learner: Mapping[str, str], key: str, kind: type[T]) -> dict[str, T]:
     """What the learner tells of each worker or name."""
     try:
         return msgspec.json.decode(learner.get(key, ""), type=dict[str, kind])  # type: ignore[valid-type]
@@ -203,8 +203,8 @@ def report_of(seen: Snapshot, *, silent_after_s: float = 0.0, hang_s: float = 0.
         "total": _account(_sum(accounts)),
         "unreadable": dict(seen.unreadable),
         "refused": {name: dict(refused) for name, refused in seen.refused.items()},
-        NEWCOMERS: _told(seen.learner, NEWCOMERS, int),
-        ENDED: _told(seen.learner, ENDED, str),
+        NEWCOMERS: _read_map(seen.learner, NEWCOMERS, int),
+        ENDED: _read_map(seen.learner, ENDED, str),
     }
     if seen.is_counted:
         report["open"] = {

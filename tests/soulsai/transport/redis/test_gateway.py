@@ -18,8 +18,8 @@ from benchmarks import hostile
 from benchmarks.hostile import gateway_flood, nonsense, open_gateway, say
 from soulsai.errors import TransportError
 from soulsai.transport.gateway import server as gateways
-from soulsai.transport.gateway.certificate import given_certificate, kept_certificate
-from soulsai.transport.gateway.client import secured
+from soulsai.transport.gateway.certificate import load_certificate, load_or_make_certificate
+from soulsai.transport.gateway.client import secure_socket
 from soulsai.transport.gateway.counts import gateway_part
 from soulsai.transport.gateway.messages import LATER, REFUSED, Clock, Get, Push, SendBeat, Waiting
 from soulsai.transport.gateway.quotas import (
@@ -346,13 +346,13 @@ def test_a_gateway_without_redis_says_so_and_the_worker_waits(alice, admin, make
 
 def test_tls_by_fingerprint(alice, admin, keys, make_gateway, tmp_path):
     admin.set(keys.welcome, b"welcome")
-    certificate = kept_certificate(tmp_path / "gateway", ["localhost", "127.0.0.1"])
-    assert kept_certificate(tmp_path / "gateway", ["localhost", "127.0.0.1"]) == certificate
+    certificate = load_or_make_certificate(tmp_path / "gateway", ["localhost", "127.0.0.1"])
+    assert load_or_make_certificate(tmp_path / "gateway", ["localhost", "127.0.0.1"]) == certificate
     gateway = make_gateway(certificate=certificate)
     line = through(alice, gateway, tls=True, fingerprint=certificate.fingerprint).url()
     assert line.startswith("wss://alice:")
     assert fetch_welcome(Address.parse(line), 5.0)[0] == b"welcome"
-    other = kept_certificate(tmp_path / "other", ["localhost", "127.0.0.1"]).fingerprint
+    other = load_or_make_certificate(tmp_path / "other", ["localhost", "127.0.0.1"]).fingerprint
     for wrong in (
         f"{line.partition('#')[0]}#{other}",
         line.partition("#")[0],
@@ -361,16 +361,16 @@ def test_tls_by_fingerprint(alice, admin, keys, make_gateway, tmp_path):
             fetch_welcome(Address.parse(wrong), 5.0)
     with pytest.raises(TransportError, match=r"127\.0\.0\.1"):  # no TLS where TLS is spoken
         fetch_welcome(replace(Address.parse(line), tls=False), 0.0, lambda text: None)
-    assert given_certificate(*certificate[:2], trusted=True).fingerprint == ""
+    assert load_certificate(*certificate[:2], trusted=True).fingerprint == ""
     (tmp_path / "gateway" / "gateway.key").write_text("damaged")
     with pytest.raises(TransportError, match="not a certificate and its key"):
-        given_certificate(*certificate[:2])
-    assert kept_certificate(tmp_path / "gateway", ["localhost"]).fingerprint != certificate.fingerprint
+        load_certificate(*certificate[:2])
+    assert load_or_make_certificate(tmp_path / "gateway", ["localhost"]).fingerprint != certificate.fingerprint
 
 
 def test_one_thread_reads_while_another_writes(alice, tmp_path):
     """A gateway may say something at any time; what came of it was broken connections, and a crash in the end."""
-    certificate = kept_certificate(tmp_path, ["localhost", "127.0.0.1"])
+    certificate = load_or_make_certificate(tmp_path, ["localhost", "127.0.0.1"])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate[:2])
     connections, size, times = 30, 2000, 300
@@ -385,7 +385,7 @@ def test_one_thread_reads_while_another_writes(alice, tmp_path):
         threading.Thread(target=echo, daemon=True).start()
         address = replace(alice, host="127.0.0.1", port=door.getsockname()[1], fingerprint=certificate.fingerprint)
         for _ in range(connections):
-            with secured(socket.create_connection(door.getsockname(), 20.0), address) as end:
+            with secure_socket(socket.create_connection(door.getsockname(), 20.0), address) as end:
                 writer = threading.Thread(target=lambda end=end: [end.sendall(bytes(size)) for _ in range(times)])
                 writer.start()
                 came = 0
@@ -400,7 +400,7 @@ def test_one_thread_reads_while_another_writes(alice, tmp_path):
 
 def test_an_end_that_is_written_to_while_it_writes(alice, tmp_path):
     """It reads nothing until all it has to say was read; a thread that waits to write must let the other one read."""
-    certificate = kept_certificate(tmp_path, ["localhost", "127.0.0.1"])
+    certificate = load_or_make_certificate(tmp_path, ["localhost", "127.0.0.1"])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate[:2])
     size, counts = 16 << 20, []
@@ -420,7 +420,7 @@ def test_an_end_that_is_written_to_while_it_writes(alice, tmp_path):
         server = threading.Thread(target=talk, daemon=True)
         server.start()
         address = replace(alice, host="127.0.0.1", port=door.getsockname()[1], fingerprint=certificate.fingerprint)
-        with secured(socket.create_connection(door.getsockname(), 20.0), address) as end:
+        with secure_socket(socket.create_connection(door.getsockname(), 20.0), address) as end:
             writer = threading.Thread(target=lambda: end.sendall(bytes(size)), daemon=True)
             writer.start()
             count(end, size)
