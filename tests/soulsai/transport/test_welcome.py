@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from soulsai.errors import TransportError
-from soulsai.transport.frames import Kind, encode
+from soulsai.transport.frames import PROTOCOL, Kind, encode
 from soulsai.transport.welcome import LARGEST_WELCOME, Welcome, pack_welcome, refuse_mismatch, unpack_welcome
 
 DIGEST = "0a" * 32
@@ -80,10 +80,11 @@ def test_files_that_are_no_texts_are_refused(files):
 
 
 def test_another_protocol_names_the_side_to_update():
-    with pytest.raises(TransportError, match="protocol 4 and this machine protocol 3: update soulsgym on this machine"):
-        unpack_welcome(with_protocol(4))
+    sides = f"protocol {PROTOCOL + 1} and this machine protocol {PROTOCOL}"
+    with pytest.raises(TransportError, match=f"{sides}: update soulsgym on this machine"):
+        unpack_welcome(with_protocol(PROTOCOL + 1))
     with pytest.raises(TransportError, match="update soulsgym on the learner's machine: pip install --upgrade"):
-        unpack_welcome(with_protocol(2))
+        unpack_welcome(with_protocol(PROTOCOL - 1))
 
 
 @pytest.mark.parametrize(

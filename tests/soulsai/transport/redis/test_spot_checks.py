@@ -50,7 +50,7 @@ class Club:
         until(lambda: self.loop.iterate() is None or holds())
 
     def report(self):
-        self.loop.source._looked_s = self.link._next_refresh_s = 0.0
+        self.loop.source._reported_s = self.link._next_refresh_s = 0.0
         self.loop.iterate()
         self.link._next_refresh_s = 0.0
         self.loop.iterate()
