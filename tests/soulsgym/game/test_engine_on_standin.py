@@ -244,16 +244,22 @@ def test_the_title_screen_breaks_a_fight_off_and_is_left_again(lasting):
     ],
 )
 def test_trouble_in_a_reset_is_named_and_survived_once_it_has_passed(lasting, trouble, action, stage, monkeypatch):
-    lasting.begin().play(12, FORWARD)
-    lasting.standin.mail(**trouble)
-    lasting.play(5, action)
+    begun = lasting.begin().fight["player_pose"].copy()
+    for _ in range(10):  # keys may get lost beside busy programs, and who has not left needs no help
+        lasting.play(12, FORWARD)
+        if np.linalg.norm(lasting.fight["player_pose"][:3] - begun[:3]) > 0.5:
+            break
     hasty = [dataclasses.replace(one, limit_s=4.0) if one.name == stage else one for one in reset.STAGES]
-    with monkeypatch.context() as less:
-        less.setattr(reset, "MOST_ATTEMPTS", 1)
-        less.setattr(reset, "STAGES", hasty)
-        with pytest.raises(StageFailed, match=stage):
-            lasting.begin()
-    lasting.standin.mail(**dict.fromkeys(trouble, 0))
+    lasting.standin.mail(**trouble)
+    try:
+        lasting.play(5, action)
+        with monkeypatch.context() as less:
+            less.setattr(reset, "MOST_ATTEMPTS", 1)
+            less.setattr(reset, "STAGES", hasty)
+            with pytest.raises(StageFailed, match=stage):
+                lasting.begin()
+    finally:
+        lasting.standin.mail(**dict.fromkeys(trouble, 0))
     lasting.begin()
     assert set(lasting.play(5)) == {6}
 
