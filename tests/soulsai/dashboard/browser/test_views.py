@@ -161,6 +161,8 @@ def test_a_fleet_is_shown_with_its_books_and_its_sick(site, open_page):
         assert "sent 1,000 = stored 880" in page.locator(".books-line").inner_text()
         assert page.locator("tr.sick").count() == 2
         text = page.locator("main").inner_text()
+        assert "eve: 7 unreadable messages" in text
+        assert "eve: 2 forbidden commands" in text
         assert "No heartbeat" in text
         assert "Heartbeats come but no steps" in text
         dropped = page.locator("tr[data-worker='bob.0.aa'] td").last.inner_text()
@@ -404,6 +406,7 @@ FLEET = {
         "bob": {"lives": 2, "steps": 1000, "episodes": 20, "sent": 500, "stored": 380, "share": 0.43},
     },
     "total": {"sent": 1000, "stored": 880, "dropped": {"stale": 100}, "in_flight": 20},
-    "unreadable": {},
+    "unreadable": {"eve": 7},
+    "refused": {"eve": {"forbidden": 2}},
     "open": {},
 }

@@ -38,11 +38,12 @@ export function mount(root, context) {
   }
 
   function show(report) {
-    const text = JSON.stringify(report);
+    const entry = context.entry(); // which may be known later than the report
+    const text = JSON.stringify([report, entry?.command, entry?.live]);
     if (text === shown) return;
     shown = text;
     const at = content.querySelector(".table-frame")?.scrollLeft ?? 0;
-    fill(content, report.known ? known(report, context.entry()) : unknown(report, context.entry()));
+    fill(content, report.known ? known(report, entry) : unknown(report, entry));
     const frame = content.querySelector(".table-frame");
     if (frame) frame.scrollLeft = at;
   }
