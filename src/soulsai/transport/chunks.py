@@ -115,9 +115,10 @@ def _find_next(seen: Array, after: Array) -> tuple[Array, Array]:
     seen, after = np.ascontiguousarray(seen), np.ascontiguousarray(after)
     # Equal rows have equal sums, but for the rounding of some: those are sent.
     weights = np.cos(np.arange(seen.shape[1], dtype=np.float32) ** 2)
-    sums = seen @ weights
+    with np.errstate(over="ignore", invalid="ignore"):  # whether the numbers are sound is asked by who reads them
+        sums, wanted = seen @ weights, after @ weights
     order = np.argsort(sums)
-    found = order[np.minimum(np.searchsorted(sums[order], after @ weights), len(seen) - 1)]
+    found = order[np.minimum(np.searchsorted(sums[order], wanted), len(seen) - 1)]
     same = (seen.view(np.uint32)[found] == after.view(np.uint32)).all(axis=1)  # to the last bit
     return np.where(same, found, len(seen)).astype(np.int32), after[~same]
 
