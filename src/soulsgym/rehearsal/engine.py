@@ -33,6 +33,8 @@ SHOWN, REFUSED = b".", b"!"
 """How an answer begins: with a record after it, or with a sentence why there is none."""
 OPEN_S, ANSWER_S = 300.0, 60.0
 """How long the process may take to be ready, with the simulator compiled, and for an answer."""
+LEAST_SHARED = 0.8
+"""Of the boss's animations; other bosses share 0.6 at most, and one with an attack in place of another nearly all."""
 NEW_GROUP: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 """Ctrl-C in a terminal is meant for whoever plays, who then ends the process."""
 LOOK_S = 0.5
@@ -154,7 +156,8 @@ class RehearsalEngine:
                 "give a file of the same boss"
             )
         ours, theirs = set(self.spec.boss_animations), set(about["boss_animations"])
-        if not (ours <= theirs or theirs <= ours):
+        is_part = ours <= theirs or theirs <= ours
+        if not is_part and len(ours & theirs) < LEAST_SHARED * len(ours | theirs):
             raise MisuseError(
                 f"{self._file} is of another boss than {self.spec.boss.name}: one has {min(ours - theirs)} and the "
                 f"other {min(theirs - ours)}; give a file of the same boss"

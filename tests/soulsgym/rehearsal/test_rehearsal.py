@@ -1,5 +1,6 @@
 """A rehearsal: what comes out, that nobody else reads its file, and what happens when its process fails."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -177,6 +178,13 @@ def test_a_bad_file_is_one_sentence(spec, tmp_path, content, words):
 def test_the_file_of_another_boss_is_refused(spec):
     with pytest.raises(MisuseError, match=r"vordt\.toml is of another boss than Iudex Gundyr: .* of the same boss"):
         RehearsalEngine(spec, RehearsalOptions(str(boss_file("vordt"))))
+
+
+def test_a_boss_with_another_attack_in_place_of_one_is_the_same(spec, tmp_path):
+    *others, last = spec.boss_animations
+    ours = dataclasses.replace(spec, boss_animations=(*others, f"{last}9"))
+    file = write_overlay(tmp_path / "hidden.toml", "iudex", 7)
+    RehearsalEngine(ours, RehearsalOptions(str(file))).close()
 
 
 def test_a_pace_that_cannot_be():
